@@ -1,0 +1,39 @@
+# On a fresh machine with Python 3.10 or newer each target does all the set-up it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.PHONY: help setup demo test lint types bench docs clean
+
+help:            ## this list
+	@grep -E '^[a-z]+: .*##|^[a-z]+:  .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
+
+setup: $(INSTALLED)  ## make .venv and install arml with everything the other targets need
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,torchjd,dev]'
+	touch $(INSTALLED)
+
+demo: $(INSTALLED)   ## learn from 20 labels of real digits with the help of auxiliary tasks, about two minutes
+	$(BIN)/python examples/digits.py
+
+test: $(INSTALLED)   ## all tests, doctests and README blocks
+	$(BIN)/python -m pytest -n 2
+
+lint: $(INSTALLED)   ## format and lint
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(INSTALLED)  ## mypy, strict
+	$(BIN)/mypy
+
+bench: $(INSTALLED)  ## cost of an update against the number of tasks
+	$(BIN)/python benchmarks/cost.py
+
+docs: $(INSTALLED)   ## the documentation as HTML in docs/_build
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+clean:           ## remove everything that was made
+	rm -rf .venv docs/_build runs .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

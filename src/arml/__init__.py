@@ -1,0 +1,54 @@
+"""Auxiliary weights learned in anybody's training loop.
+
+A training step travels down these stages, each of which imports only from those above it:
+
+- ``gradients``: losses -> inner products of task gradients
+- ``methods``: inner products -> weights, one paper, one file
+- ``convergence``: weights -> whether they have settled
+- ``reweighter``: the module a user holds
+- ``langevin``: noise after the optimiser's step, for the two-stage algorithm
+"""
+
+from arml.convergence import Convergence
+from arml.gradients import Signals, alignment, gram, norms, shared_parameters
+from arml.langevin import Langevin
+from arml.methods import (
+    ARML,
+    OLAUX,
+    AdaLoss,
+    CosineSim,
+    Fixed,
+    GatedARML,
+    GradNorm,
+    Method,
+    Needs,
+    TorchJD,
+    Uniform,
+    project_to_simplex,
+)
+from arml.reweighter import Reweighter
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ARML",
+    "OLAUX",
+    "AdaLoss",
+    "Convergence",
+    "CosineSim",
+    "Fixed",
+    "GatedARML",
+    "GradNorm",
+    "Langevin",
+    "Method",
+    "Needs",
+    "Reweighter",
+    "Signals",
+    "TorchJD",
+    "Uniform",
+    "alignment",
+    "gram",
+    "norms",
+    "project_to_simplex",
+    "shared_parameters",
+]

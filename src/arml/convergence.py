@@ -1,0 +1,65 @@
+"""When weights have settled."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Progress(NamedTuple):
+    """What has been seen of the weights so far."""
+
+    total: Tensor
+    """Sum of the weights over the current window, [1 + K]."""
+    count: Tensor
+    """Updates in the current window."""
+    average: Tensor
+    """Average over the last full window, [1 + K]; NaN before there is one."""
+    path: Tensor
+    """Sum of all changes of the average from window to window."""
+    settled: Tensor
+    """Whether the weights have converged; once true it stays so."""
+
+
+def nothing_seen(like: Tensor) -> Progress:
+    """Progress before the first update, for weights as in ``like`` [1 + K]."""
+    zero = torch.zeros_like(like[0])
+    return Progress(torch.zeros_like(like), zero, torch.full_like(like, float("nan")), zero, zero.bool())
+
+
+@dataclass(frozen=True)
+class Convergence:
+    r"""Weights have settled when a whole window of updates hardly moves their average any more.
+
+    With :math:`\bar w_n` the average over the n-th window and the change
+    :math:`\Delta_n = \max_k |\bar w_{n,k} - \bar w_{n-1,k}|`, they have converged at the first n >= 2 with
+
+    .. math:: \Delta_n \le \text{tolerance} \cdot (\Delta_2 + \dots + \Delta_n).
+
+    Measuring against the way already made, not against a fixed number, keeps a small learning rate from looking like
+    convergence. Weights that do not move at all settle after two windows; weights that only fluctuate, after about
+    1 / tolerance of them. From then on the last average is used: it carries less noise than any single update.
+    """
+
+    window: int = 50
+    """Updates in a window."""
+    tolerance: float = 0.05
+    """Largest share of the whole way that a settled window may still add."""
+
+    def __post_init__(self) -> None:
+        if self.window < 1 or self.window != int(self.window):
+            raise ValueError(f"Convergence: `window` should be a whole number of at least 1. Got {self.window!r}.")
+        if not 0 < self.tolerance < 1:
+            raise ValueError(f"Convergence: `tolerance` should lie between 0 and 1. Got {self.tolerance!r}.")
+
+    def update(self, progress: Progress, weights: Tensor) -> Progress:
+        """What is known after one more update gave ``weights`` [1 + K]."""
+        total, count = progress.total + weights, progress.count + 1
+        if count < self.window:
+            return progress._replace(total=total, count=count)
+        average = total / count
+        change = (average - progress.average).abs().max()  # NaN, and so never settled, after the first window
+        path = progress.path + change.nan_to_num(0.0)
+        settled = change <= self.tolerance * path
+        return Progress(torch.zeros_like(total), torch.zeros_like(count), average, path, settled)

@@ -1,0 +1,89 @@
+"""Losses at the door: checked, in one order, as one vector."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+from arml._distributed import mean_over_processes, num_processes
+
+Aux: TypeAlias = Mapping[str, Tensor]
+"""Auxiliary losses by task name; a task may be missing."""
+Closure: TypeAlias = Callable[[], tuple[Tensor | None, Aux]]
+"""Recomputes the main loss and the auxiliary losses."""
+
+
+def checked_names(tasks: Sequence[str]) -> tuple[str, ...]:
+    """``tasks`` as a tuple, or an error that says what they should be."""
+    names = () if isinstance(tasks, str) else tuple(tasks)
+    if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names) or "main" in names:
+        raise ValueError(
+            f"`tasks` should be a list of different names of auxiliary tasks, none of them 'main'. Got {tasks!r}."
+        )
+    return names
+
+
+def in_order(tasks: Sequence[str], main: Tensor | None, aux: Aux | None) -> list[Tensor | None]:
+    """Checked scalars, the main loss first and then one for each of ``tasks``; ``None`` where missing."""
+    aux = {} if aux is None else aux
+    if not isinstance(aux, Mapping):
+        raise TypeError(
+            f"`aux` should map task names to losses, such as {{{tasks[0]!r}: loss}}. Got {type(aux).__name__}."
+        )
+    unknown = sorted(set(aux) - set(tasks))
+    if unknown:
+        raise ValueError(
+            f"Unknown auxiliary task {', '.join(map(repr, unknown))}. Known: {', '.join(tasks)}. "
+            "Use one of these names, or list the task in `tasks` when making the Reweighter."
+        )
+    named = {"main": main, **aux}
+    if all(loss is None for loss in named.values()):
+        raise ValueError(f"No loss was given. Pass `main`, or at least one of {', '.join(tasks)} in `aux`.")
+    return [_checked_loss(name, named.get(name)) for name in ("main", *tasks)]
+
+
+def _checked_loss(name: str, loss: Tensor | None) -> Tensor | None:
+    if loss is None:
+        return None
+    if not isinstance(loss, Tensor) or not loss.is_floating_point():
+        raise TypeError(f"Loss {name!r} should be a tensor of floating point numbers. Got {loss!r}.")
+    if loss.numel() != 1:
+        raise ValueError(
+            f"Loss {name!r} has shape {tuple(loss.shape)}. Expected a single number: reduce it, for example with .mean()."
+        )
+    if torch.is_grad_enabled() and not loss.requires_grad:
+        raise ValueError(
+            f"Loss {name!r} has no graph (requires_grad=False): nothing can be learned from it. Was it detached, made "
+            "under torch.no_grad(), or a constant that stands for a task the batch does not hold? Leave such a task out."
+        )
+    return loss.reshape(())
+
+
+def stacked(losses: Sequence[Tensor | None]) -> Tensor:
+    """Scalars of any precision and device as one vector of at least float32; 0 where missing."""
+    given = [loss for loss in losses if loss is not None]
+    dtype = torch.float32
+    for loss in given:
+        dtype = torch.promote_types(dtype, loss.dtype)
+    zero = torch.zeros((), dtype=dtype, device=given[0].device)
+    return torch.stack([zero if loss is None else loss.to(zero) for loss in losses])
+
+
+class OverProcesses(NamedTuple):
+    """What all processes together hold of every task, [1 + K] each."""
+
+    present: Tensor
+    """Whether any process holds the task."""
+    values: Tensor
+    """The mean of its loss over the processes that hold it; 0 where none does."""
+    scale: Tensor
+    """Factor that turns a mean over all processes into a mean over those that hold the task."""
+
+
+def over_processes(losses: Tensor, present: Tensor) -> OverProcesses:
+    """Losses and presence of this process's part of the batch, put together with all others' in one message."""
+    share, values = mean_over_processes([present.to(losses), losses.detach()])
+    held = share > 0
+    scale = torch.where(held, 1 / share, torch.zeros_like(share)) if num_processes() > 1 else torch.ones_like(share)
+    return OverProcesses(held, torch.where(held, values * scale, torch.zeros_like(values)), scale)

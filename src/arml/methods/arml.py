@@ -1,0 +1,89 @@
+"""Auxiliary task reweighting for minimum-data learning."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from arml.gradients.signals import Signals
+from arml.methods._simplex import Projection, projection_named
+from arml.methods.base import Method, asked_for, beside_main, check_positive, steerable
+
+
+class ARMLMemory(NamedTuple):
+    """Weights in force, and the size of the slopes so far (for ``scale_free``)."""
+
+    weights: Tensor
+    mean_square: Tensor
+    updates: Tensor
+
+
+@dataclass(frozen=True)
+class ARML(Method[ARMLMemory]):
+    r"""Weights that make the auxiliary gradient resemble the main one.
+
+    .. math:: \min_{\alpha \ge 0,\ \sum_k \alpha_k = K} \Bigl\| g_0 - \sum_k \alpha_k g_k \Bigr\|^2
+
+    by one projected gradient step an update. With :math:`r = g_0 - \sum_k \alpha_k g_k` the slope is
+    :math:`-2 \langle g_k, r \rangle`, so inner products with the one direction c = (1, -alpha) are enough.
+
+    Shi et al., *Auxiliary Task Reweighting for Minimum-data Learning*, NeurIPS 2020, Algorithm 1 (eq. 11) and, without
+    noise and second stage, Algorithm 2. The authors' release shifts and clamps instead of projecting
+    (``projection="shift_clamp"``), skips the step of theta whenever it updates alpha, and counts as shared all but the
+    last six tensors of the network; none of that is done here.
+    """
+
+    lr: float = 0.05
+    """beta, the step size of the weights; the paper draws it from [0.0005, 0.05]."""
+    projection: Projection = "euclidean"
+    """``"euclidean"`` keeps the sum at K; ``"shift_clamp"`` is the authors' release, for replication."""
+    scale_free: bool = False
+    """Divide slopes by their running root mean square: multiplying all losses by a factor changes nothing. Not in the paper."""
+    decay: float = 0.99
+    """How slowly the running mean square forgets; only used with ``scale_free``."""
+
+    def __post_init__(self) -> None:
+        check_positive(self, lr=self.lr)
+        projection_named(self.projection)
+        if not 0 <= self.decay < 1:
+            raise ValueError(f"ARML: `decay` should be in [0, 1). Got {self.decay!r}.")
+
+    def init(self, like: Tensor) -> ARMLMemory:
+        """Weights of 1."""
+        return ARMLMemory(torch.ones_like(like), torch.zeros_like(like[0]), torch.zeros_like(like[0]))
+
+    def directions(self, state: ARMLMemory) -> Tensor:
+        """c = (1, -alpha)."""
+        return torch.cat([state.weights[:1], -state.weights[1:]]).unsqueeze(0)
+
+    def update(self, state: ARMLMemory, signals: Signals) -> tuple[Tensor, ARMLMemory]:
+        """One projected step of the tasks that are present; the others keep their weight."""
+        here = steerable(signals)
+        if not bool(here.any()):
+            return state.weights, state
+        alpha = state.weights[1:]
+        step, state = self.step(state, signals, here)
+        alpha = self.move(alpha, step, here, total=len(alpha))
+        weights = beside_main(alpha)
+        return weights, state._replace(weights=weights)
+
+    def step(self, state: ARMLMemory, signals: Signals, here: Tensor) -> tuple[Tensor, ARMLMemory]:
+        """beta times the slope [K], scaled if ``scale_free``; and the memory of its size."""
+        slope = -2 * asked_for(signals.alignment, "an alignment")[0, 1:]
+        if not self.scale_free:
+            return self.lr * slope, state
+        mean_square = self.decay * state.mean_square + (1 - self.decay) * slope[here].square().mean()
+        updates = state.updates + 1
+        size = (mean_square / (1 - self.decay**updates)).sqrt()
+        slope = torch.where(size > 0, slope / size, torch.zeros_like(slope))
+        return self.lr * slope, state._replace(mean_square=mean_square, updates=updates)
+
+    def move(self, alpha: Tensor, step: Tensor, free: Tensor, *, total: float | Tensor) -> Tensor:
+        """``alpha`` moved by ``-step`` where ``free``, with all weights summing to ``total``."""
+        if not bool(free.any()):
+            return alpha
+        project = projection_named(self.projection)
+        moved = alpha.clone()
+        moved[free] = project((alpha - step)[free], (total - alpha[~free].sum()).clamp(min=0))
+        return moved

@@ -1,0 +1,90 @@
+"""The one interface of every method: losses and inner products of a step to one weight per task."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from arml.gradients.signals import Signals
+
+S = TypeVar("S", bound=tuple[Tensor, ...])
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a method must be shown besides the losses and the directions it asks for."""
+
+    gram: bool = False
+    """The whole Gram matrix."""
+    norms: bool = False
+    """The length of every task's gradient."""
+    layer: str | None = None
+    """Measure on this part of the shared parameters, by name; ``None``: on all of them."""
+
+
+class Method(Protocol[S]):
+    """A frozen dataclass of settings. Memory is handed in and out, so a method can be replayed and tested alone.
+
+    Memory is a named tuple of tensors. Index 0 is the main task in everything of shape [1 + K].
+    """
+
+    def init(self, like: Tensor) -> S:
+        """Memory before the first step, for tasks, dtype and device as in ``like`` [1 + K]."""
+        ...
+
+    def needs(self) -> Needs:
+        """What to measure besides losses and directions. Nothing, unless a method says otherwise."""
+        return Needs()
+
+    def directions(self, state: S) -> Tensor | None:
+        """Directions c [D, 1 + K] to align every gradient with; ``None``: no gradients needed."""
+        del state
+        return None
+
+    def update(self, state: S, signals: Signals) -> tuple[Tensor, S]:
+        """The weights [1 + K] to use now, and the new memory.
+
+        Tasks missing from the batch keep their weight; with no task present this returns the weights in force.
+        """
+        ...
+
+
+class Weights(NamedTuple):
+    """Memory of methods that remember no more than the weights in force."""
+
+    weights: Tensor
+
+
+def beside_main(alpha: Tensor) -> Tensor:
+    """Weights of all tasks [1 + K] from those of the auxiliary tasks [K]: the main task counts 1."""
+    return torch.cat([alpha.new_ones(1), alpha])
+
+
+def steerable(signals: Signals) -> Tensor:
+    """[K] of bool: auxiliary tasks that can be compared with the main task, because both are in the batch."""
+    seen = signals.seen()
+    return seen[1:] & seen[0]
+
+
+def main_direction(weights: Tensor) -> Tensor:
+    """c = e_0: align every gradient with the main task's. [1, 1 + K]."""
+    c = torch.zeros_like(weights)
+    c[0] = 1
+    return c.unsqueeze(0)
+
+
+def asked_for(answer: Tensor | None, what: str) -> Tensor:
+    """The measured ``answer``, or an error that says which part of the signals is missing."""
+    if answer is None:
+        raise ValueError(
+            f"The method asked for {what}, but the signals hold none. Measure what the method says it needs."
+        )
+    return answer
+
+
+def check_positive(method: object, **settings: float) -> None:
+    """Raises unless every setting is a positive number."""
+    for name, value in settings.items():
+        if not 0 < value < float("inf"):
+            raise ValueError(f"{type(method).__name__}: `{name}` should be a positive number. Got {value!r}.")

@@ -1,0 +1,36 @@
+"""Weights chosen by hand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from arml.gradients.signals import Signals
+from arml.methods.base import Method, Weights, beside_main
+
+
+@dataclass(frozen=True)
+class Fixed(Method[Weights]):
+    """Given weights, one for each auxiliary task in their order; the main task counts 1. For grid searches and oracles."""
+
+    weights: Sequence[float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", tuple(float(w) for w in self.weights))
+        if not all(0 <= w < float("inf") for w in self.weights):
+            raise ValueError(f"Fixed: weights should be numbers of at least 0. Got {self.weights}.")
+
+    def init(self, like: Tensor) -> Weights:
+        """The given weights."""
+        if len(self.weights) != len(like) - 1:
+            raise ValueError(
+                f"Fixed holds {len(self.weights)} weights {self.weights}, but there are {len(like) - 1} auxiliary tasks. "
+                "Give one weight for each auxiliary task; the main task's weight is always 1."
+            )
+        return Weights(beside_main(torch.tensor(self.weights, dtype=like.dtype, device=like.device)))
+
+    def update(self, state: Weights, signals: Signals) -> tuple[Tensor, Weights]:
+        """The same weights."""
+        del signals
+        return state.weights, state

@@ -1,0 +1,73 @@
+"""ARML that can switch every auxiliary task off."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from arml.gradients.signals import Signals
+from arml.methods.arml import ARML, ARMLMemory
+from arml.methods.base import Method, asked_for, beside_main, main_direction, steerable
+
+
+class GatedMemory(NamedTuple):
+    """ARML's memory, the running agreement with the main task [K], and which tasks are on [K]."""
+
+    weights: Tensor
+    mean_square: Tensor
+    updates: Tensor
+    agreement: Tensor
+    on: Tensor
+
+
+@dataclass(frozen=True)
+class GatedARML(Method[GatedMemory]):
+    r"""ARML on those tasks whose gradient has, on balance, agreed with the main one.
+
+    .. math:: a_k \leftarrow d\, a_k + (1 - d) \langle g_0, g_k \rangle, \qquad \text{task } k \text{ is on iff } a_k > 0
+
+    and ARML's projected step runs on the tasks that are on, with their weights summing to their number. A task that
+    comes back on starts from weight 1. With all tasks off the main task is trained alone: the fixed sum of ARML, which
+    must spend K on something even when every task misleads, is what this removes.
+
+    Ours, not in the paper.
+    """
+
+    arml: ARML = field(default_factory=ARML)
+    """Settings of the step that tasks take while they are on."""
+    decay: float = 0.97
+    """d, how slowly past agreement is forgotten."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.decay < 1:
+            raise ValueError(f"GatedARML: `decay` should be in [0, 1). Got {self.decay!r}.")
+
+    def init(self, like: Tensor) -> GatedMemory:
+        """Every task on, with weight 1."""
+        # Barely positive: on until the first evidence, whose sign then decides.
+        agreement = torch.full_like(like[1:], torch.finfo(like.dtype).tiny)
+        return GatedMemory(*self.arml.init(like), agreement, torch.ones_like(like[1:], dtype=torch.bool))
+
+    def directions(self, state: GatedMemory) -> Tensor:
+        """c = (1, -alpha) for the step, c = e_0 for the gate."""
+        return torch.cat([self.arml.directions(_of_arml(state)), main_direction(state.weights)])
+
+    def update(self, state: GatedMemory, signals: Signals) -> tuple[Tensor, GatedMemory]:
+        """Gates from the agreement so far, then ARML's step on the tasks that are on."""
+        here = steerable(signals)
+        if not bool(here.any()):
+            return state.weights, state
+        products = asked_for(signals.alignment, "an alignment")[1, 1:]
+        agreement = torch.where(here, self.decay * state.agreement + (1 - self.decay) * products, state.agreement)
+        on = torch.where(here, agreement > 0, state.on)
+        alpha = state.weights[1:]
+        alpha = torch.where(on, torch.where(state.on, alpha, torch.ones_like(alpha)), torch.zeros_like(alpha))
+        step, memory = self.arml.step(_of_arml(state), signals, here)
+        alpha = self.arml.move(alpha, step, on & here, total=on.sum())
+        weights = beside_main(alpha)
+        return weights, GatedMemory(*memory._replace(weights=weights), agreement, on)
+
+
+def _of_arml(state: GatedMemory) -> ARMLMemory:
+    return ARMLMemory(state.weights, state.mean_square, state.updates)

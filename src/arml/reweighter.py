@@ -1,0 +1,246 @@
+"""The module a user holds: named losses in, one scalar out."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from arml.convergence import Convergence, Progress, nothing_seen
+from arml.gradients.auto import Auto
+from arml.gradients.backward import Engine, depends_on
+from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState
+from arml.gradients.measure import alignment, gram, norms
+from arml.gradients.shared import Shared, below, by_name
+from arml.gradients.signals import Signals
+from arml.losses import Aux, Closure, checked_names, in_order, over_processes, stacked
+from arml.methods.base import Method
+
+
+class Reweighter(nn.Module):
+    """Learns how much each auxiliary loss counts, inside the caller's own training loop.
+
+    Returns ``main + sum_k weight_k * aux_scale * aux_k`` with weights chosen by ``method``; the caller keeps
+    ``backward()`` and everything after it.
+
+    >>> from arml import Uniform
+    >>> trunk, head, rotation = nn.Linear(3, 2), nn.Linear(2, 1), nn.Linear(2, 1)
+    >>> reweighter = Reweighter(Uniform(), tasks=["rotation"], shared=trunk)
+    >>> features = trunk(torch.ones(4, 3))
+    >>> loss = reweighter(main=head(features).mean(), aux={"rotation": rotation(features).mean()})
+    >>> loss.backward()
+    >>> reweighter.weights
+    {'rotation': 1.0}
+
+    Tasks may be missing from a batch: leave them out of ``aux`` (or pass ``main=None``); their weights stay. A loss or
+    gradient that is not finite never reaches the weights. Under ``torch.distributed`` every process must make the same
+    calls; all hold the same weights, those of one process on the whole batch.
+
+    Weights and memory live on the CPU in float64, whatever the model's device and precision, and are part of
+    ``state_dict()``: training continues exactly from a checkpoint.
+    """
+
+    def __init__(
+        self,
+        method: Method[Any],
+        tasks: Sequence[str],
+        shared: Shared,
+        *,
+        every: int = 10,
+        aux_scale: float = 1.0,
+        train_on_main: bool = True,
+        convergence: Convergence | None = Convergence(),  # noqa: B008 -- frozen
+        engine: Engine | None = None,
+    ) -> None:
+        """Nothing is measured before the first call.
+
+        Args:
+            method: how losses and inner products become weights, such as ``ARML()``.
+            tasks: names of the auxiliary tasks.
+            shared: what all tasks go through: a module, its parameters, or ``shared_parameters(model, "trunk")``.
+            every: calls between two measurements of gradients. Methods that need none are updated at every call.
+            aux_scale: multiplies every auxiliary loss before anything else sees it.
+            train_on_main: ``False``: the main loss only steers the weights and is not part of the result.
+            convergence: when to stop measuring; ``None``: never.
+            engine: how inner products are computed; ``None``: the cheapest way that works.
+        """
+        super().__init__()
+        if every < 1 or every != int(every):
+            raise ValueError(f"`every` should be a whole number of at least 1. Got {every!r}.")
+        if not 0 < aux_scale < float("inf"):
+            raise ValueError(f"`aux_scale` should be a positive number. Got {aux_scale!r}.")
+        self.method, self.tasks = method, checked_names(tasks)
+        self.every, self.aux_scale, self.train_on_main = every, aux_scale, train_on_main
+        self.convergence, self.engine = convergence, engine
+        self.signals: Signals | None = None
+        """What the last update was shown, for records and plots."""
+
+        # In a tuple, so that nn.Module does not take the caller's model for a part of this one.
+        self._modules_of_shared = (shared,) if isinstance(shared, nn.Module) else ()
+        self._measured = below(by_name(shared), method.needs().layer)
+        self._auto = Auto()
+        self._warned: set[str] = set()
+
+        like = torch.zeros(1 + len(self.tasks), dtype=torch.float64)
+        self._weights, self._memory = method.update(method.init(like), Signals(like, present=like.bool()))
+        self._progress = nothing_seen(like)
+        self._calls_to_wait = 0
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of every auxiliary task."""
+        return dict(zip(self.tasks, self._weights[1:].tolist(), strict=True))
+
+    @property
+    def main_weight(self) -> float:
+        """The weight of the main task: 1 for all methods but those that treat every task alike."""
+        return float(self._weights[0])
+
+    @property
+    def converged(self) -> bool:
+        """Whether the weights have settled; from then on no gradient is measured."""
+        return bool(self._progress.settled)
+
+    def forward(self, main: Tensor | None = None, aux: Aux | None = None, *, closure: Closure | None = None) -> Tensor:
+        """The joint loss. In training mode, with gradients on, it may update the weights first.
+
+        Args:
+            main: the main loss, a scalar; ``None`` when the batch has no main labels.
+            aux: auxiliary losses by task name; a task may be missing.
+            closure: recomputes ``(main, aux)``; makes updates cheaper. Given alone, it is also called for the losses
+                themselves, and random draws (dropout, augmentation) are repeated exactly.
+        """
+        start = None
+        if closure is not None and main is None and aux is None:
+            start = RandomState()
+            main, aux = closure()
+        losses = self._scaled(main, aux)
+        if self.training and torch.is_grad_enabled() and not self.converged:
+            self._calls_to_wait = max(0, self._calls_to_wait - 1)
+            if self._calls_to_wait == 0 or not self._measures_gradients():
+                self._update(losses, closure, start)
+        return self._joint(losses)
+
+    def _scaled(self, main: Tensor | None, aux: Aux | None) -> list[Tensor | None]:
+        first, *others = in_order(self.tasks, main, aux)
+        return [first, *(None if loss is None else self.aux_scale * loss for loss in others)]
+
+    def _joint(self, losses: Sequence[Tensor | None]) -> Tensor:
+        used = [i for i, loss in enumerate(losses) if loss is not None and (i > 0 or self.train_on_main)]
+        if not used:
+            raise ValueError(
+                "With train_on_main=False there is nothing to train on in a batch without auxiliary losses. "
+                f"Pass at least one of {', '.join(self.tasks)}."
+            )
+        chosen = stacked([losses[i] for i in used])
+        return (self._weights[used].to(chosen) * chosen).sum()
+
+    def _measures_gradients(self) -> bool:
+        needs = self.method.needs()
+        return needs.gram or needs.norms or self.method.directions(self._memory) is not None
+
+    def _update(self, losses: Sequence[Tensor | None], closure: Closure | None, start: RandomState | None) -> None:
+        """New weights from what this batch shows; the old ones where it shows nothing, or nothing finite."""
+        local = stacked(losses)
+        everywhere = over_processes(local, torch.tensor([loss is not None for loss in losses]))
+        if self._measures_gradients():
+            if not bool(everywhere.present[0]) or not bool(everywhere.present[1:].any()):
+                return  # nothing to compare: the next batch gets its chance
+            self._calls_to_wait = self.every
+        balanced = local * everywhere.scale
+        if not self._is_finite(everywhere.values, balanced):
+            return
+        signals = self._observe(balanced, self._engine(closure, start, everywhere.scale))
+        products = [part for part in signals[1:] if part is not None]
+        if not all(self._is_finite(part, balanced) for part in products):
+            return
+        if products and not any(bool(part.any()) for part in products):
+            self._check_connected(balanced)
+        self.signals = signals._replace(losses=_kept(everywhere.values), present=everywhere.present.cpu())
+        self._weights, self._memory = self.method.update(self._memory, self.signals)
+        if products and self.convergence is not None:
+            self._progress = self.convergence.update(self._progress, self._weights)
+            if self.converged:
+                self._weights = self._progress.average
+
+    def _observe(self, losses: Tensor, engine: Engine) -> Signals:
+        needs, directions = self.method.needs(), self.method.directions(self._memory)
+        return Signals(
+            losses,
+            None if directions is None else _kept(alignment(losses, self._measured, directions, engine=engine)),
+            _kept(gram(losses, self._measured)) if needs.gram else None,
+            _kept(norms(losses, self._measured)) if needs.norms else None,
+        )
+
+    def _engine(self, closure: Closure | None, start: RandomState | None, scale: Tensor) -> Engine:
+        if self.engine is not None:
+            return self.engine
+        if closure is None:
+            return self._auto
+
+        def recompute() -> Tensor:
+            return stacked(self._scaled(*closure())) * scale
+
+        first: list[Engine] = [DualNumbers(recompute, module, start) for module in self._modules_of_shared]
+        first.append(CentralDifferences(recompute, start))
+        return lambda losses, shared, directions: self._auto(losses, shared, directions, first=first)
+
+    def _is_finite(self, values: Tensor, losses: Tensor) -> bool:
+        """Whether ``values`` are all finite; if not, names the tasks at fault, once each."""
+        if bool(values.isfinite().all()):
+            return True
+        # Products with a sick direction are all sick: only the gradients themselves tell which task is at fault.
+        lengths = values if values.ndim == 1 else norms(losses, self._measured)
+        names = [n for n, fine in zip(("main", *self.tasks), lengths.isfinite().tolist(), strict=True) if not fine]
+        new = [name for name in names if name not in self._warned]
+        self._warned.update(new)
+        if new:
+            warnings.warn(
+                f"The loss or gradient of {', '.join(map(repr, new))} is not finite. The weights stay as they were at "
+                "such steps; the returned loss is unchanged. This is said once for each task.",
+                stacklevel=2,
+            )
+        return False
+
+    def _check_connected(self, losses: Tensor) -> None:
+        trainable = [p for p in self._measured.values() if p.requires_grad]
+        if trainable and not depends_on(losses, trainable):
+            names = list(self._measured)
+            raise ValueError(
+                f"No loss depends on the {len(names)} shared parameters ({', '.join(names[:3])}{', ...' * (len(names) > 3)}). "
+                "Pass as `shared` the trunk that computed these losses, not a copy of it."
+            )
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """Weights, the method's memory and all counters, as plain tensors and numbers."""
+        return {
+            "tasks": list(self.tasks),
+            "method": repr(self.method),
+            "calls_to_wait": self._calls_to_wait,
+            "weights": self._weights.clone(),
+            "memory": [part.clone() for part in self._memory],
+            "progress": [part.clone() for part in self._progress],
+        }
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Continues exactly where ``state`` was taken, on a fresh instance, too."""
+        for what, mine in (("tasks", list(self.tasks)), ("method", repr(self.method))):
+            if state[what] != mine:
+                raise ValueError(
+                    f"The checkpoint was made with {what} {state[what]}, this Reweighter has {mine}. "
+                    "Make it with the same tasks, in the same order, and the same method."
+                )
+        self._calls_to_wait = state["calls_to_wait"]
+        self._weights = state["weights"].cpu().clone()
+        self._memory = type(self._memory)(*(part.cpu().clone() for part in state["memory"]))
+        self._progress = Progress(*(part.cpu().clone() for part in state["progress"]))
+
+    def extra_repr(self) -> str:
+        """Method, tasks and schedule."""
+        return f"{self.method}, tasks={list(self.tasks)}, every={self.every}"
+
+
+def _kept(values: Tensor) -> Tensor:
+    """Measured numbers, as methods see and keep them."""
+    return values.detach().cpu().to(torch.float64)

@@ -12,7 +12,7 @@ class Progress(NamedTuple):
 
     total: Tensor
     """Sum of the weights over the current window, [1 + K]."""
-    count: Tensor
+    updates: Tensor
     """Updates in the current window."""
     average: Tensor
     """Average over the last full window, [1 + K]; NaN before there is one."""
@@ -55,11 +55,11 @@ class Convergence:
 
     def update(self, progress: Progress, weights: Tensor) -> Progress:
         """What is known after one more update gave ``weights`` [1 + K]."""
-        total, count = progress.total + weights, progress.count + 1
-        if count < self.window:
-            return progress._replace(total=total, count=count)
-        average = total / count
+        total, updates = progress.total + weights, progress.updates + 1
+        if updates < self.window:
+            return progress._replace(total=total, updates=updates)
+        average = total / updates
         change = (average - progress.average).abs().max()  # NaN, and so never settled, after the first window
         path = progress.path + change.nan_to_num(0.0)
         settled = change <= self.tolerance * path
-        return Progress(torch.zeros_like(total), torch.zeros_like(count), average, path, settled)
+        return Progress(torch.zeros_like(total), torch.zeros_like(updates), average, path, settled)

@@ -51,8 +51,8 @@ class Langevin:
         """
         if not isinstance(optimizer, SGD | Adam | AdamW):
             raise TypeError(
-                f"Langevin knows the step size of SGD, Adam and AdamW. Got {type(optimizer).__name__}. Use one of these "
-                "while the weights are learned, or leave the noise out (the simplified algorithm)."
+                f"Langevin knows the step size of SGD, Adam and AdamW. Got {type(optimizer).__name__}. Use one of "
+                "these while the weights are learned, or leave the noise out (the simplified algorithm)."
             )
         if num_examples < 1:
             raise ValueError(
@@ -112,12 +112,12 @@ def _step_size(optimizer: Optimizer, group: dict[str, Any], p: Tensor) -> Tensor
     """eps P: how far, in the long run, a unit of gradient moves each entry of ``p``."""
     lr = torch.as_tensor(group["lr"], device=p.device)
     if isinstance(optimizer, SGD):
-        momentum = group["momentum"]
-        return lr * (1 - group["dampening"]) / (1 - momentum) if momentum else lr
+        momentum, dampening = float(group["momentum"]), float(group["dampening"])
+        return lr * (1 - dampening) / (1 - momentum) if momentum else lr
     state = optimizer.state[p]
-    second_moment = state["max_exp_avg_sq"] if group["amsgrad"] else state["exp_avg_sq"]
+    second_moment: Tensor = state["max_exp_avg_sq"] if group["amsgrad"] else state["exp_avg_sq"]
     bias = 1 - group["betas"][1] ** float(state["step"])
-    return lr / ((second_moment / bias).sqrt() + group["eps"])
+    return lr / ((second_moment / bias).sqrt() + float(group["eps"]))
 
 
 def _checked_members(parameters: Iterable[Tensor], optimizer: Optimizer) -> set[int]:

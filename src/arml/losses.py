@@ -50,12 +50,13 @@ def _checked_loss(name: str, loss: Tensor | None) -> Tensor | None:
         raise TypeError(f"Loss {name!r} should be a tensor of floating point numbers. Got {loss!r}.")
     if loss.numel() != 1:
         raise ValueError(
-            f"Loss {name!r} has shape {tuple(loss.shape)}. Expected a single number: reduce it, for example with .mean()."
+            f"Loss {name!r} has shape {tuple(loss.shape)}. Expected a single number: reduce it, "
+            "for example with .mean()."
         )
     if torch.is_grad_enabled() and not loss.requires_grad:
         raise ValueError(
-            f"Loss {name!r} has no graph (requires_grad=False): nothing can be learned from it. Was it detached, made "
-            "under torch.no_grad(), or a constant that stands for a task the batch does not hold? Leave such a task out."
+            f"Loss {name!r} has no graph (requires_grad=False): nothing can be learned from it. Was it detached, "
+            "made under torch.no_grad(), or a constant for a task the batch does not hold? Leave such a task out."
         )
     return loss.reshape(())
 

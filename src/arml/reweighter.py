@@ -206,9 +206,9 @@ class Reweighter(nn.Module):
     def _check_connected(self, losses: Tensor) -> None:
         trainable = [p for p in self._measured.values() if p.requires_grad]
         if trainable and not depends_on(losses, trainable):
-            names = list(self._measured)
+            first = next(iter(self._measured))
             raise ValueError(
-                f"No loss depends on the {len(names)} shared parameters ({', '.join(names[:3])}{', ...' * (len(names) > 3)}). "
+                f"No loss depends on the shared parameters ({len(self._measured)} of them, the first is {first!r}). "
                 "Pass as `shared` the trunk that computed these losses, not a copy of it."
             )
 

@@ -23,8 +23,8 @@ class Auto:
         self, losses: Tensor, shared: Sequence[Tensor], directions: Tensor, *, first: Sequence[Engine] = ()
     ) -> Tensor:
         """A [D, 1 + K]; see :data:`arml.gradients.backward.Engine`."""
-        by_graph = (pairwise,) if len(losses) <= 3 else (double_backward, one_by_one)
-        *attempts, last = [*(engine for engine in first if _name(engine) not in self._failed), *by_graph]
+        by_graph: list[Engine] = [pairwise] if len(losses) <= 3 else [double_backward, one_by_one]
+        *attempts, last = [*first, *by_graph]
         for engine in attempts:
             if _name(engine) in self._failed:
                 continue

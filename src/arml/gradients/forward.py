@@ -90,7 +90,8 @@ class CentralDifferences:
 def _dual(primal: Tensor, tangent: Tensor) -> Tensor:
     with warnings.catch_warnings():  # torch's first dual number loads a part of torch that torch calls deprecated
         warnings.simplefilter("ignore", DeprecationWarning)
-        return forward_ad.make_dual(primal, tangent)
+        dual: Tensor = forward_ad.make_dual(primal, tangent)
+    return dual
 
 
 def _along(

@@ -29,7 +29,8 @@ def shared_parameters(module: nn.Module, *names: str) -> dict[str, Tensor]:
         if not any(_lies_below(full, name) for full in parameters):
             raise ValueError(
                 f"No parameter of {type(module).__name__} is named {name!r} or lies below it. "
-                f"Submodules: {_children(module)}; pass one of them, or a longer name such as {next(iter(parameters), '')!r}."
+                f"Submodules: {_children(module)}; pass one of them, or a longer name "
+                f"such as {next(iter(parameters), '')!r}."
             )
     return {full: p for full, p in parameters.items() if any(_lies_below(full, name) for name in names)}
 
@@ -38,6 +39,7 @@ def by_name(shared: Shared) -> dict[str, Tensor]:
     """All accepted forms of ``shared`` as one dictionary without repetitions (tied weights count once)."""
     if isinstance(shared, Tensor):
         raise TypeError("`shared` is a single tensor. Pass a module, or a list or dictionary of parameters.")
+    named: dict[str, Tensor]
     if isinstance(shared, nn.Module):
         named = dict(shared.named_parameters())
     elif isinstance(shared, Mapping):
@@ -84,6 +86,6 @@ def _check_parameter(name: str, parameter: object) -> None:
         )
     if not parameter.is_leaf or not parameter.is_floating_point():
         raise TypeError(
-            f"`shared` holds {name!r}, which is no parameter (a computed or integer tensor of dtype {parameter.dtype}). "
+            f"`shared` holds {name!r}, which is no parameter but a computed or integer tensor ({parameter.dtype}). "
             "Pass the parameters that the optimiser steps."
         )

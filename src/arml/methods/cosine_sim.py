@@ -11,7 +11,7 @@ from arml.methods.base import Method, Weights, asked_for, beside_main, main_dire
 
 @dataclass(frozen=True)
 class CosineSim(Method[Weights]):
-    r"""An auxiliary task counts when its gradient agrees with the main one: :math:`w_k = 1[\langle g_0, g_k \rangle > 0]`.
+    r"""A task counts when its gradient agrees with the main one: :math:`w_k = 1[\langle g_0, g_k \rangle > 0]`.
 
     Du et al., *Adapting Auxiliary Losses Using Gradient Similarity*, arXiv:1812.02224, the unweighted version
     (Algorithm 1). The ARML release looks at the last tensor of the last block only and freezes the gates after

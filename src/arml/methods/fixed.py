@@ -12,7 +12,10 @@ from arml.methods.base import Method, Weights, beside_main
 
 @dataclass(frozen=True)
 class Fixed(Method[Weights]):
-    """Given weights, one for each auxiliary task in their order; the main task counts 1. For grid searches and oracles."""
+    """Given weights, one for each auxiliary task in their order; the main task counts 1.
+
+    For grid searches and oracles. All zeros trains on the main task alone.
+    """
 
     weights: Sequence[float]
 
@@ -25,8 +28,8 @@ class Fixed(Method[Weights]):
         """The given weights."""
         if len(self.weights) != len(like) - 1:
             raise ValueError(
-                f"Fixed holds {len(self.weights)} weights {self.weights}, but there are {len(like) - 1} auxiliary tasks. "
-                "Give one weight for each auxiliary task; the main task's weight is always 1."
+                f"Fixed holds {len(self.weights)} weights {self.weights}, but there are {len(like) - 1} auxiliary "
+                "tasks. Give one weight for each of them; the main task's weight is always 1."
             )
         return Weights(beside_main(torch.tensor(self.weights, dtype=like.dtype, device=like.device)))
 

@@ -25,9 +25,9 @@ class GatedMemory(NamedTuple):
 class GatedARML(Method[GatedMemory]):
     r"""ARML on those tasks whose gradient has, on balance, agreed with the main one.
 
-    .. math:: a_k \leftarrow d\, a_k + (1 - d) \langle g_0, g_k \rangle, \qquad \text{task } k \text{ is on iff } a_k > 0
+    .. math:: a_k \leftarrow d\, a_k + (1 - d) \langle g_0, g_k \rangle
 
-    and ARML's projected step runs on the tasks that are on, with their weights summing to their number. A task that
+    Task k is on iff :math:`a_k > 0`, and ARML's projected step runs on the tasks that are on, with their weights summing to their number. A task that
     comes back on starts from weight 1. With all tasks off the main task is trained alone: the fixed sum of ARML, which
     must spend K on something even when every task misleads, is what this removes.
 

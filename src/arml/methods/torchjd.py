@@ -24,7 +24,7 @@ class TorchJDMemory(NamedTuple):
 class TorchJD(Method[TorchJDMemory]):
     """Any of TorchJD's weightings of the Gram matrix: MGDA, CAGrad, UPGrad, ... Needs ``pip install arml[torchjd]``.
 
-    They treat all tasks alike, so the main task's weight is theirs to choose, too; weights are used as they come, cut at
+    They treat all tasks alike, so the main task's weight is theirs to choose, too; negative weights become
     0. Random draws come from ``seed`` and the number of updates, and leave the global random state alone. Weightings
     that keep memory of their own cannot be resumed exactly and are refused.
     """

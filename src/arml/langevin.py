@@ -1,5 +1,6 @@
 """Noise after the optimiser's step: training becomes sampling."""
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -116,7 +117,7 @@ def _step_size(optimizer: Optimizer, group: dict[str, Any], p: Tensor) -> Tensor
         return lr * (1 - dampening) / (1 - momentum) if momentum else lr
     state = optimizer.state[p]
     second_moment: Tensor = state["max_exp_avg_sq"] if group["amsgrad"] else state["exp_avg_sq"]
-    bias = 1 - group["betas"][1] ** float(state["step"])
+    bias = 1 - math.pow(group["betas"][1], state["step"])
     return lr / ((second_moment / bias).sqrt() + float(group["eps"]))
 
 

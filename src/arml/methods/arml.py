@@ -39,7 +39,7 @@ class ARML(Method[ARMLMemory]):
     projection: Projection = "euclidean"
     """``"euclidean"`` keeps the sum at K; ``"shift_clamp"`` is the authors' release, for replication."""
     scale_free: bool = False
-    """Divide slopes by their running root mean square, so that a factor on all losses changes nothing. Not in the paper."""
+    """Divide slopes by their running root mean square: a factor on all losses then changes nothing. Ours."""
     decay: float = 0.99
     """How slowly the running mean square forgets; only used with ``scale_free``."""
 

@@ -27,9 +27,9 @@ class GatedARML(Method[GatedMemory]):
 
     .. math:: a_k \leftarrow d\, a_k + (1 - d) \langle g_0, g_k \rangle
 
-    Task k is on iff :math:`a_k > 0`, and ARML's projected step runs on the tasks that are on, with their weights summing to their number. A task that
-    comes back on starts from weight 1. With all tasks off the main task is trained alone: the fixed sum of ARML, which
-    must spend K on something even when every task misleads, is what this removes.
+    Task k is on iff :math:`a_k > 0`. ARML's projected step runs on the tasks that are on, with their weights summing to
+    their number. A task that comes back on starts from weight 1. With all tasks off the main task is trained alone:
+    the fixed sum of ARML, which must spend K on something even when every task misleads, is what this removes.
 
     Ours, not in the paper.
     """

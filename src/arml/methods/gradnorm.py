@@ -38,7 +38,7 @@ class GradNorm(Method[GradNormMemory]):
     asymmetry: float = 1.0
     """a, how strongly slow tasks are favoured; 0 makes all weighted gradients equally long."""
     layer: str | None = None
-    """The shared layer whose gradients are measured, by name: the paper takes the last. ``None``: all shared parameters."""
+    """The shared layer whose gradients are measured, by name: the paper takes the last. ``None``: all of them."""
     floor: float = 1e-6
     """Losses below this have no rate."""
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from arml.convergence import Convergence, Progress, nothing_seen
 from arml.gradients.auto import Auto
 from arml.gradients.backward import Engine, depends_on
-from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState
+from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
 from arml.gradients.measure import alignment, gram, norms
 from arml.gradients.shared import Shared, below, by_name
 from arml.gradients.signals import Signals
@@ -79,7 +79,7 @@ class Reweighter(nn.Module):
         # In a tuple, so that nn.Module does not take the caller's model for a part of this one.
         self._modules_of_shared = (shared,) if isinstance(shared, nn.Module) else ()
         self._measured = below(by_name(shared), method.needs().layer)
-        self._auto = Auto()
+        self._auto, self._replay = Auto(), Replay(*self._modules_of_shared)
         self._warned: set[str] = set()
 
         like = torch.zeros(1 + len(self.tasks), dtype=torch.float64)
@@ -182,8 +182,8 @@ class Reweighter(nn.Module):
         def recompute() -> Tensor:
             return stacked(self._scaled(*closure())) * scale
 
-        first: list[Engine] = [DualNumbers(recompute, module, start) for module in self._modules_of_shared]
-        first.append(CentralDifferences(recompute, start))
+        first: list[Engine] = [DualNumbers(recompute, m, start, self._replay) for m in self._modules_of_shared]
+        first.append(CentralDifferences(recompute, start, self._replay))
         return lambda losses, shared, directions: self._auto(losses, shared, directions, first=first)
 
     def _is_finite(self, values: Tensor, losses: Tensor) -> bool:

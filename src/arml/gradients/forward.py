@@ -7,7 +7,7 @@ statistics) and random state are as before, and random draws repeat those of the
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import torch
@@ -38,6 +38,54 @@ class RandomState:
             torch.get_device_module().set_rng_state(self.accelerator)
 
 
+class Replay:
+    """Runs closures again without a trace: no graph, random draws repeated, random state and buffers as before.
+
+    Modules work on copies of their buffers: writing old values back would make autograd refuse the caller's backward.
+    Which modules a closure calls is seen by a hook. Compiled code is guarded against hooks and would be compiled anew
+    for each one; so once compiled modules were seen, the modules of that pass are used instead.
+    """
+
+    def __init__(self, *modules: nn.Module) -> None:
+        """Starts out with ``modules`` that certainly take part."""
+        self._modules, self._saw_compiled = modules, False
+
+    @contextmanager
+    def __call__(self, start: RandomState | None) -> Iterator[None]:
+        """A pass that begins with the draws of ``start``; ``None``: with those of now."""
+        now = RandomState()
+        if start is not None:
+            start.restore()
+        try:
+            with torch.no_grad(), self._lent_buffers():
+                yield
+        finally:
+            now.restore()
+
+    @contextmanager
+    def _lent_buffers(self) -> Iterator[None]:
+        kept: dict[nn.Module, dict[str, Tensor | None]] = {}
+
+        def lend(module: nn.Module, _: object = None) -> None:
+            if torch.compiler.is_compiling():
+                return
+            for part in module.modules():
+                if part not in kept:
+                    kept[part] = dict(part._buffers)
+                    part._buffers.update({name: b.clone() for name, b in part._buffers.items() if b is not None})
+
+        for module in self._modules:
+            lend(module)
+        try:
+            with nullcontext() if self._saw_compiled else _module_calls(lend):
+                yield
+        finally:
+            for part, buffers in kept.items():
+                part._buffers.update(buffers)
+            if any(hasattr(part, "_orig_mod") for part in kept):
+                self._modules, self._saw_compiled = tuple(kept), True
+
+
 @dataclass(frozen=True)
 class DualNumbers:
     """One pass in which every shared parameter of ``module`` carries its part of the direction as a tangent."""
@@ -48,13 +96,14 @@ class DualNumbers:
     """Holds the shared parameters; the closure calls it, or a module around it."""
     start: RandomState | None = None
     """Random state before the losses were first computed; ``None``: the closure draws nothing at random."""
+    replay: Replay = field(default_factory=Replay)
 
     def __call__(self, losses: Tensor, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
         """A [D, 1 + K]; see :data:`arml.gradients.backward.Engine`."""
         return _along(self._derivative, losses, shared, directions)
 
     def _derivative(self, shared: Sequence[Tensor], r: Gradient) -> Tensor:
-        with forward_ad.dual_level(), _without_trace(self.start):
+        with forward_ad.dual_level(), self.replay(self.start):
             duals = {id(p): _dual(p.detach(), part.to(p)) for p, part in zip(shared, r, strict=True)}
             with _replaced(self.module, duals):
                 primal, tangent = forward_ad.unpack_dual(self.closure())
@@ -69,6 +118,7 @@ class CentralDifferences:
     """Recomputes the losses, [1 + K]."""
     start: RandomState | None = None
     """Random state before the losses were first computed; ``None``: the closure draws nothing at random."""
+    replay: Replay = field(default_factory=Replay)
 
     def __call__(self, losses: Tensor, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
         """A [D, 1 + K]; see :data:`arml.gradients.backward.Engine`."""
@@ -79,11 +129,12 @@ class CentralDifferences:
         if length == 0:
             return torch.zeros_like(self._losses_at(shared, r, 0.0))
         precision = max(torch.finfo(p.dtype).eps for p in shared)
-        h = float(precision ** (1 / 3) / length)
+        # Kinks (ReLU) make the error grow like h, rounding like 1 / h: the best h goes with the root of the precision.
+        h = float(2 * precision**0.5 / length)
         return (self._losses_at(shared, r, h) - self._losses_at(shared, r, -h)) / (2 * h)
 
     def _losses_at(self, shared: Sequence[Tensor], r: Gradient, h: float) -> Tensor:
-        with _without_trace(self.start), _moved(shared, r, h):
+        with self.replay(self.start), _moved(shared, r, h):
             return self.closure()
 
 
@@ -123,39 +174,15 @@ def _check_repeats(row: Tensor, c: Tensor, expected: Tensor) -> None:
 
 
 @contextmanager
-def _without_trace(start: RandomState | None) -> Iterator[None]:
-    """No graph, random state from ``start`` and put back, buffers of every module that is called put back."""
-    now = RandomState()
-    if start is not None:
-        start.restore()
+def _module_calls(hook: Callable[[nn.Module, object], None]) -> Iterator[None]:
+    """Calls ``hook`` before every call of any module."""
+    handle = register_module_forward_pre_hook(hook)
     try:
-        with torch.no_grad(), _lent_buffers():
+        with warnings.catch_warnings():  # a compiled module says that it calls the hook twice: harmless here
+            warnings.filterwarnings("ignore", message=".*there are global hooks on modules")
             yield
     finally:
-        now.restore()
-
-
-@contextmanager
-def _lent_buffers() -> Iterator[None]:
-    """Modules called inside work on copies of their buffers.
-
-    Copies, because writing old values back into a buffer would make autograd refuse the caller's later backward.
-    """
-    kept: dict[nn.Module, dict[str, Tensor | None]] = {}
-
-    def lend(module: nn.Module, _: object) -> None:
-        for part in module.modules():
-            if part not in kept:
-                kept[part] = dict(part._buffers)
-                part._buffers.update({name: b.clone() for name, b in part._buffers.items() if b is not None})
-
-    handle = register_module_forward_pre_hook(lend)
-    try:
-        yield
-    finally:
         handle.remove()
-        for part, buffers in kept.items():
-            part._buffers.update(buffers)
 
 
 @contextmanager

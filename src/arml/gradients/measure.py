@@ -22,9 +22,9 @@ def alignment(losses: Tensor, shared: Shared, directions: Tensor, *, engine: Eng
     tensor([[ 2.,  2.],
             [ 0., -2.]])
     """
+    trainable = _trainable(losses, shared)
     if directions.ndim != 2 or directions.shape[1:] != losses.shape:
         raise ValueError(f"Expected directions of shape [D, {len(losses)}]. Got {tuple(directions.shape)}.")
-    trainable = _trainable(losses, shared)
     if not trainable:
         return losses.new_zeros(directions.shape)
     with torch.autocast(losses.device.type, enabled=False):  # as for any backward pass

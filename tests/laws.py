@@ -1,0 +1,81 @@
+"""Every method, for the tests that hold for all of them. A new method joins by one line."""
+
+import torch
+from torchjd.aggregation import MGDAWeighting, PCGradWeighting, UPGradWeighting
+
+from arml import (
+    ARML,
+    OLAUX,
+    AdaLoss,
+    CosineSim,
+    Fixed,
+    GatedARML,
+    GradNorm,
+    Method,
+    Signals,
+    TorchJD,
+    Uniform,
+)
+
+NUM_AUX = 4
+
+EVERY_METHOD: list[Method] = [
+    Uniform(),
+    Fixed((0.5, 2.0, 0.0, 1.0)),
+    ARML(),
+    ARML(scale_free=True),
+    ARML(projection="shift_clamp"),
+    GatedARML(),
+    GatedARML(arml=ARML(scale_free=True)),
+    AdaLoss(),
+    GradNorm(),
+    CosineSim(),
+    OLAUX(),
+    OLAUX(horizon=2),
+    TorchJD(UPGradWeighting()),
+    TorchJD(MGDAWeighting()),
+    TorchJD(PCGradWeighting()),
+]
+
+KEEP_THE_SUM = [method for method in EVERY_METHOD if isinstance(method, Uniform | GradNorm)] + [
+    ARML(),
+    ARML(scale_free=True),
+]
+
+NOT_PERMUTABLE = {
+    repr(Fixed((0.5, 2.0, 0.0, 1.0))): "its weights belong to positions",
+    repr(TorchJD(PCGradWeighting())): "it draws an order of the tasks at random",
+}
+
+
+def signals_from(jacobian: torch.Tensor, losses: torch.Tensor, method: Method, state) -> Signals:
+    """What a step with these gradients [1 + K, P] and losses [1 + K] shows ``method``."""
+    directions = method.directions(state)
+    gram = jacobian @ jacobian.T
+    return Signals(
+        losses,
+        None if directions is None else directions.to(gram) @ gram,
+        gram if method.needs().gram else None,
+        jacobian.norm(dim=1) if method.needs().norms else None,
+    )
+
+
+def random_step(seed: int, num_aux: int = NUM_AUX, dtype=torch.float64) -> tuple[torch.Tensor, torch.Tensor]:
+    """Gradients and positive losses of a step."""
+    generator = torch.Generator().manual_seed(seed)
+    jacobian = torch.randn(1 + num_aux, 6, generator=generator, dtype=dtype)
+    losses = torch.rand(1 + num_aux, generator=generator, dtype=dtype) + 0.1
+    return jacobian, losses
+
+
+def run(method: Method, seeds, dtype=torch.float64, num_aux: int = NUM_AUX, order=None):
+    """Weights after each of the steps ``seeds``, with tasks in the given ``order``; and the last memory."""
+    state = method.init(torch.zeros(1 + num_aux, dtype=dtype))
+    history = []
+    for seed in seeds:
+        jacobian, losses = random_step(seed, num_aux, dtype)
+        if order is not None:
+            jacobian, losses = jacobian[order], losses[order]
+        weights, state = method.update(state, signals_from(jacobian, losses, method, state))
+        history.append(weights)
+    return history, state

@@ -251,9 +251,10 @@ def test_batch_norm_statistics_move_once_with_a_closure():
 @pytest.mark.parametrize(
     ("losses", "shared", "directions", "message"),
     [
-        (lambda p: p.sum(), lambda p: [p], torch.ones(1, 2), "shape"),
+        (lambda p: p.sum(), lambda p: [p], torch.ones(1, 2), r"Got shapes \[\(\)\]"),
+        (lambda p: [p, p], lambda p: [p], torch.ones(1, 2), r"Got shapes \[\(2,\), \(2,\)\]"),
         (lambda p: p.square(), lambda p: [p], torch.ones(1, 3), r"Expected directions of shape \[D, 2\]"),
-        (lambda p: p.detach(), lambda p: [p], torch.ones(1, 2), "requires_grad=False"),
+        (lambda p: p.detach(), lambda p: [p], torch.ones(1, 2), r"requires_grad \[False, False\]"),
         (lambda p: p.square(), lambda p: [], torch.ones(1, 2), "holds no parameters"),
         (lambda p: p.square(), lambda p: [p * 1], torch.ones(1, 2), "is no parameter"),
         (lambda p: p.square(), lambda p: ["trunk"], torch.ones(1, 2), "of type str"),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,8 +17,13 @@ class Langevin:
     with a loss L that is a mean over N examples: then N L is the negative log-likelihood of the paper, whose step
     is :math:`\epsilon / N`, and :math:`\theta` samples from :math:`\exp(-N L / T)`. P is the optimiser's
     preconditioner: 1 for SGD, :math:`1 / (\sqrt{\hat v} + \varepsilon)` for Adam and AdamW (whose change over time
-    is neglected, as in Li et al., *Preconditioned Stochastic Gradient Langevin Dynamics*, AAAI 2016). With momentum
-    :math:`\mu` SGD moves :math:`1 / (1 - \mu)` times as far in the long run, and that is the step the noise belongs to.
+    is neglected, as in Li et al., *Preconditioned Stochastic Gradient Langevin Dynamics*, AAAI 2016). Entries that
+    never had a gradient get no noise: Adam does not move them either.
+
+    With momentum :math:`\mu` noise must pass through the momentum, too, or directions of large curvature come out far
+    too wide: :math:`\xi \sim \mathcal N(0,\ (1 - \mu)^2\, 2 \epsilon P\, T / N)` is added to :math:`\theta` and to
+    the velocity, where :math:`\epsilon P` is how far a unit of gradient moves :math:`\theta` in the long run, for SGD
+    lr / (1 - mu) (Chen, Fox and Guestrin, *Stochastic Gradient Hamiltonian Monte Carlo*, ICML 2014, eq. 15).
 
     The first stage of ARML's Algorithm 1: noise until the weights have converged, then plain optimisation. The authors'
     release adds noise to the gradient instead, before Adam rescales it, with a variance of its own.
@@ -99,9 +104,15 @@ class Langevin:
             for p in group["params"]:
                 # Parameters without a gradient were not stepped.
                 if p.grad is not None and (self._chosen is None or id(p) in self._chosen):
-                    variance = 2 * _step_size(optimizer, group, p) * self.temperature / self.num_examples
-                    noise = torch.randn(p.shape, generator=self._generator(p.device), device=p.device, dtype=p.dtype)
-                    p.add_(noise * variance.sqrt().to(p))
+                    self._kick(p, _dynamics(optimizer, group, p))
+
+    def _kick(self, p: Tensor, dynamics: "_Dynamics") -> None:
+        variance = dynamics.friction**2 * 2 * dynamics.step * self.temperature / self.num_examples
+        noise = torch.randn(p.shape, generator=self._generator(p.device), device=p.device, dtype=p.dtype)
+        noise *= variance.sqrt().to(p)
+        p.add_(noise, alpha=dynamics.lookahead)
+        if dynamics.momentum is not None:
+            dynamics.momentum.sub_(noise / dynamics.gain)
 
     def _generator(self, device: torch.device) -> torch.Generator:
         if str(device) not in self._generators:
@@ -109,16 +120,42 @@ class Langevin:
         return self._generators[str(device)]
 
 
-def _step_size(optimizer: Optimizer, group: dict[str, Any], p: Tensor) -> Tensor:
-    """eps P: how far, in the long run, a unit of gradient moves each entry of ``p``."""
+class _Dynamics(NamedTuple):
+    """How an optimiser moves one parameter."""
+
+    step: Tensor
+    """eps P: how far, in the long run, a unit of gradient moves each entry."""
+    friction: float = 1.0
+    """1 - mu: the share of its velocity that an entry loses in a step."""
+    momentum: Tensor | None = None
+    """The optimiser's buffer that holds the velocity."""
+    gain: Tensor | float = 1.0
+    """How far a unit in that buffer moves an entry in one step."""
+    lookahead: float = 1.0
+    """How many steps of its velocity an entry takes at once: 1 + mu with Nesterov momentum."""
+
+
+def _dynamics(optimizer: Optimizer, group: dict[str, Any], p: Tensor) -> _Dynamics:
     lr = torch.as_tensor(group["lr"], device=p.device)
-    if isinstance(optimizer, SGD):
-        momentum, dampening = float(group["momentum"]), float(group["dampening"])
-        return lr * (1 - dampening) / (1 - momentum) if momentum else lr
     state = optimizer.state[p]
-    second_moment: Tensor = state["max_exp_avg_sq"] if group["amsgrad"] else state["exp_avg_sq"]
-    bias = 1 - math.pow(group["betas"][1], state["step"])
-    return lr / ((second_moment / bias).sqrt() + float(group["eps"]))
+    return _sgd(group, state, lr) if isinstance(optimizer, SGD) else _adam(group, state, lr)
+
+
+def _sgd(group: dict[str, Any], state: dict[str, Any], lr: Tensor) -> _Dynamics:
+    mu = float(group["momentum"])
+    if mu == 0:
+        return _Dynamics(lr)
+    step = lr * (1 - float(group["dampening"])) / (1 - mu)
+    return _Dynamics(step, 1 - mu, state["momentum_buffer"], lr, 1 + mu if group["nesterov"] else 1)
+
+
+def _adam(group: dict[str, Any], state: dict[str, Any], lr: Tensor) -> _Dynamics:
+    beta1, beta2 = group["betas"]
+    second_moment = state["max_exp_avg_sq"] if group["amsgrad"] else state["exp_avg_sq"]
+    bias1, bias2 = 1 - math.pow(beta1, state["step"]), 1 - math.pow(beta2, state["step"])
+    moved = lr / ((second_moment / bias2).sqrt() + group["eps"])
+    step = torch.where(second_moment > 0, moved, torch.zeros_like(moved))
+    return _Dynamics(step, 1 - beta1, state["exp_avg"], moved / bias1)
 
 
 def _checked_members(parameters: Iterable[Tensor], optimizer: Optimizer) -> set[int]:

@@ -61,14 +61,14 @@ def _checked_loss(name: str, loss: Tensor | None) -> Tensor | None:
     return loss.reshape(())
 
 
-def stacked(losses: Sequence[Tensor | None]) -> Tensor:
-    """Scalars of any precision and device as one vector of at least float32; 0 where missing."""
+def filled(losses: Sequence[Tensor | None]) -> list[Tensor]:
+    """Scalars of one precision, at least float32, on one device; 0 where missing."""
     given = [loss for loss in losses if loss is not None]
     dtype = torch.float32
     for loss in given:
         dtype = torch.promote_types(dtype, loss.dtype)
     zero = torch.zeros((), dtype=dtype, device=given[0].device)
-    return torch.stack([zero if loss is None else loss.to(zero) for loss in losses])
+    return [zero if loss is None else loss.to(zero) for loss in losses]
 
 
 class OverProcesses(NamedTuple):

@@ -9,12 +9,12 @@ from torch import Tensor, nn
 
 from arml.convergence import Convergence, Progress, nothing_seen
 from arml.gradients.auto import Auto
-from arml.gradients.backward import Engine, depends_on
+from arml.gradients.backward import Engine, Losses, depends_on
 from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
 from arml.gradients.measure import alignment, gram, norms
 from arml.gradients.shared import Shared, below, by_name
 from arml.gradients.signals import Signals
-from arml.losses import Aux, Closure, checked_names, in_order, over_processes, stacked
+from arml.losses import Aux, Closure, checked_names, filled, in_order, over_processes
 from arml.methods.base import Method
 
 
@@ -133,7 +133,7 @@ class Reweighter(nn.Module):
                 "With train_on_main=False there is nothing to train on in a batch without auxiliary losses. "
                 f"Pass at least one of {', '.join(self.tasks)}."
             )
-        chosen = stacked([losses[i] for i in used])
+        chosen = torch.stack(filled([losses[i] for i in used]))
         return (self._weights[used].to(chosen) * chosen).sum()
 
     def _measures_gradients(self) -> bool:
@@ -142,17 +142,17 @@ class Reweighter(nn.Module):
 
     def _update(self, losses: Sequence[Tensor | None], closure: Closure | None, start: RandomState | None) -> None:
         """New weights from what this batch shows; the old ones where it shows nothing, or nothing finite."""
-        local = stacked(losses)
-        everywhere = over_processes(local, torch.tensor([loss is not None for loss in losses]))
+        local = filled(losses)
+        everywhere = over_processes(torch.stack(local), torch.tensor([loss is not None for loss in losses]))
         if self._measures_gradients():
             if not bool(everywhere.present[0]) or not bool(everywhere.present[1:].any()):
                 return  # nothing to compare: the next batch gets its chance
             self._calls_to_wait = self.every
-        balanced = local * everywhere.scale
+        balanced = [loss * scale for loss, scale in zip(local, everywhere.scale, strict=True)]
         if not self._is_finite(everywhere.values, balanced):
             return
         signals = self._observe(balanced, self._engine(closure, start, everywhere.scale))
-        products = [part for part in signals[1:] if part is not None]
+        products = [part for part in (signals.alignment, signals.gram, signals.norms) if part is not None]
         if not all(self._is_finite(part, balanced) for part in products):
             return
         if products and not any(bool(part.any()) for part in products):
@@ -164,10 +164,10 @@ class Reweighter(nn.Module):
             if self.converged:
                 self._weights = self._progress.average
 
-    def _observe(self, losses: Tensor, engine: Engine) -> Signals:
+    def _observe(self, losses: Losses, engine: Engine) -> Signals:
         needs, directions = self.method.needs(), self.method.directions(self._memory)
         return Signals(
-            losses,
+            torch.stack(list(losses)).detach(),
             None if directions is None else _kept(alignment(losses, self._measured, directions, engine=engine)),
             _kept(gram(losses, self._measured)) if needs.gram else None,
             _kept(norms(losses, self._measured)) if needs.norms else None,
@@ -180,13 +180,13 @@ class Reweighter(nn.Module):
             return self._auto
 
         def recompute() -> Tensor:
-            return stacked(self._scaled(*closure())) * scale
+            return torch.stack(filled(self._scaled(*closure()))) * scale
 
         first: list[Engine] = [DualNumbers(recompute, m, start, self._replay) for m in self._modules_of_shared]
         first.append(CentralDifferences(recompute, start, self._replay))
         return lambda losses, shared, directions: self._auto(losses, shared, directions, first=first)
 
-    def _is_finite(self, values: Tensor, losses: Tensor) -> bool:
+    def _is_finite(self, values: Tensor, losses: Losses) -> bool:
         """Whether ``values`` are all finite; if not, names the tasks at fault, once each."""
         if bool(values.isfinite().all()):
             return True
@@ -203,7 +203,7 @@ class Reweighter(nn.Module):
             )
         return False
 
-    def _check_connected(self, losses: Tensor) -> None:
+    def _check_connected(self, losses: Losses) -> None:
         trainable = [p for p in self._measured.values() if p.requires_grad]
         if trainable and not depends_on(losses, trainable):
             first = next(iter(self._measured))

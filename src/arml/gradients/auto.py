@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from arml.gradients.backward import Engine, double_backward, one_by_one, pairwise
+from arml.gradients.backward import Engine, Losses, double_backward, one_by_one, pairwise
 
 
 class Auto:
@@ -20,7 +20,7 @@ class Auto:
         self._failed: set[str] = set()
 
     def __call__(
-        self, losses: Tensor, shared: Sequence[Tensor], directions: Tensor, *, first: Sequence[Engine] = ()
+        self, losses: Losses, shared: Sequence[Tensor], directions: Tensor, *, first: Sequence[Engine] = ()
     ) -> Tensor:
         """A [D, 1 + K]; see :data:`arml.gradients.backward.Engine`."""
         by_graph: list[Engine] = [pairwise] if len(losses) <= 3 else [double_backward, one_by_one]

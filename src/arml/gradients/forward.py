@@ -16,7 +16,7 @@ from torch.autograd import forward_ad
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from arml._distributed import mean_over_processes
-from arml.gradients.backward import Gradient, averaged, dot, local_direction_gradient
+from arml.gradients.backward import Gradient, Losses, averaged, dot, local_direction_gradient
 
 MISMATCH = 0.02
 """How far sum_i c_i <g_i, r> may be from <r, r>, as a share of sum_i |c_i <g_i, r>|, before a closure is distrusted."""
@@ -98,7 +98,7 @@ class DualNumbers:
     """Random state before the losses were first computed; ``None``: the closure draws nothing at random."""
     replay: Replay = field(default_factory=Replay)
 
-    def __call__(self, losses: Tensor, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
+    def __call__(self, losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
         """A [D, 1 + K]; see :data:`arml.gradients.backward.Engine`."""
         return _along(self._derivative, losses, shared, directions)
 
@@ -120,7 +120,7 @@ class CentralDifferences:
     """Random state before the losses were first computed; ``None``: the closure draws nothing at random."""
     replay: Replay = field(default_factory=Replay)
 
-    def __call__(self, losses: Tensor, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
+    def __call__(self, losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
         """A [D, 1 + K]; see :data:`arml.gradients.backward.Engine`."""
         return _along(self._derivative, losses, shared, directions)
 
@@ -147,7 +147,7 @@ def _dual(primal: Tensor, tangent: Tensor) -> Tensor:
 
 def _along(
     derivative: Callable[[Sequence[Tensor], Gradient], Tensor],
-    losses: Tensor,
+    losses: Losses,
     shared: Sequence[Tensor],
     directions: Tensor,
 ) -> Tensor:

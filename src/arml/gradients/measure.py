@@ -7,14 +7,15 @@ from torch import Tensor
 
 from arml.gradients import backward
 from arml.gradients.auto import Auto
-from arml.gradients.backward import Engine
+from arml.gradients.backward import Engine, Losses
 from arml.gradients.shared import Shared, by_name
 
 
-def alignment(losses: Tensor, shared: Shared, directions: Tensor, *, engine: Engine | None = None) -> Tensor:
+def alignment(losses: Tensor | Losses, shared: Shared, directions: Tensor, *, engine: Engine | None = None) -> Tensor:
     """A [D, 1 + K] with A_di = <g_i, sum_j c_dj g_j>, g_i the gradient of ``losses[i]`` to the shared parameters.
 
-    Frozen parameters are left out. The graph of ``losses`` stays usable, and no ``.grad`` is touched.
+    ``losses`` are scalars, main task first; a list of them is cheaper to take apart than a stacked vector. Frozen
+    parameters are left out. The graph of ``losses`` stays usable, and no ``.grad`` is touched.
 
     >>> theta = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> losses = torch.stack([theta.sum(), theta[0] ** 2])          # gradients (1, 1) and (2, 0)
@@ -22,16 +23,16 @@ def alignment(losses: Tensor, shared: Shared, directions: Tensor, *, engine: Eng
     tensor([[ 2.,  2.],
             [ 0., -2.]])
     """
-    trainable = _trainable(losses, shared)
-    if directions.ndim != 2 or directions.shape[1:] != losses.shape:
-        raise ValueError(f"Expected directions of shape [D, {len(losses)}]. Got {tuple(directions.shape)}.")
+    scalars, trainable = _scalars(losses), _trainable(shared)
+    if directions.ndim != 2 or directions.shape[1] != len(scalars):
+        raise ValueError(f"Expected directions of shape [D, {len(scalars)}]. Got {tuple(directions.shape)}.")
     if not trainable:
-        return losses.new_zeros(directions.shape)
-    with torch.autocast(losses.device.type, enabled=False):  # as for any backward pass
-        return (engine or Auto())(losses, trainable, directions)
+        return scalars[0].new_zeros(directions.shape)
+    with torch.autocast(scalars[0].device.type, enabled=False):  # as for any backward pass
+        return (engine or Auto())(scalars, trainable, directions)
 
 
-def gram(losses: Tensor, shared: Shared) -> Tensor:
+def gram(losses: Tensor | Losses, shared: Shared) -> Tensor:
     """The Gram matrix <g_i, g_j> of the task gradients, [1 + K, 1 + K].
 
     >>> theta = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -39,31 +40,37 @@ def gram(losses: Tensor, shared: Shared) -> Tensor:
     tensor([[2., 2.],
             [2., 4.]])
     """
-    trainable = _trainable(losses, shared)
+    scalars, trainable = _scalars(losses), _trainable(shared)
     if not trainable:
-        return losses.new_zeros(len(losses), len(losses))
-    with torch.autocast(losses.device.type, enabled=False):
-        return backward.gram_matrix(losses, trainable)
+        return scalars[0].new_zeros(len(scalars), len(scalars))
+    with torch.autocast(scalars[0].device.type, enabled=False):
+        return backward.gram_matrix(scalars, trainable)
 
 
-def norms(losses: Tensor, shared: Shared) -> Tensor:
+def norms(losses: Tensor | Losses, shared: Shared) -> Tensor:
     """The length ||g_i|| of every task's gradient, [1 + K].
 
     >>> theta = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> norms(torch.stack([(3 * theta[0] + 4 * theta[1]), theta[0] ** 2]), [theta])
     tensor([5., 2.])
     """
-    trainable = _trainable(losses, shared)
+    scalars, trainable = _scalars(losses), _trainable(shared)
     if not trainable:
-        return torch.zeros_like(losses)
-    with torch.autocast(losses.device.type, enabled=False):
-        return backward.gradient_norms(losses, trainable)
+        return scalars[0].new_zeros(len(scalars))
+    with torch.autocast(scalars[0].device.type, enabled=False):
+        return backward.gradient_norms(scalars, trainable)
 
 
-def _trainable(losses: Tensor, shared: Shared) -> Sequence[Tensor]:
-    if losses.ndim != 1 or not losses.requires_grad:
+def _scalars(losses: Tensor | Losses) -> Losses:
+    scalars = list(losses) if not isinstance(losses, Tensor) or losses.ndim else [losses]
+    shapes = [tuple(loss.shape) for loss in scalars]
+    if len(scalars) < 2 or any(shapes) or not any(loss.requires_grad for loss in scalars):
         raise ValueError(
-            f"Expected losses of shape [1 + K] with their graph. Got shape {tuple(losses.shape)}, "
-            f"requires_grad={losses.requires_grad}. Stack the scalar losses, main task first."
+            "Expected one main and at least one auxiliary loss: scalars with their graph, main task first. "
+            f"Got shapes {shapes}, requires_grad {[loss.requires_grad for loss in scalars]}."
         )
+    return scalars
+
+
+def _trainable(shared: Shared) -> Sequence[Tensor]:
     return [p for p in by_name(shared).values() if p.requires_grad]

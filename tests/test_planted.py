@@ -141,10 +141,10 @@ class Signposts(Planted):
 
 
 def distance_from_a(method, *multiples):
-    """How far from the main optimum training ends, and with which weights."""
+    """How far from the main optimum training ends, and the mean weights on the way there."""
     model = Signposts(*multiples)
     history = train(model, Reweighter(method, TASKS, model, every=1, convergence=None), 500, lr=0.02)
-    return float((model.theta.detach() - A).norm() / A.norm()), history[-1]
+    return float((model.theta.detach() - A).norm() / A.norm()), history[:50].mean(0)
 
 
 def test_gated_arml_does_no_harm_when_every_task_misleads():
@@ -153,7 +153,7 @@ def test_gated_arml_does_no_harm_when_every_task_misleads():
     assert_close(weights.sum(), torch.tensor(3.0, dtype=torch.float64))
     near, weights = distance_from_a(GatedARML(), -2, -2, -2)
     assert near < 0.4
-    assert weights.sum() < 1
+    assert weights.sum() < 0.5
 
 
 def test_gated_arml_keeps_the_task_that_helps_when_the_others_mislead():
@@ -165,4 +165,6 @@ def test_gated_arml_keeps_the_task_that_helps_when_the_others_mislead():
 
 
 def test_gated_arml_keeps_the_gain_when_every_task_helps():
-    assert_close(distance_from_a(GatedARML(), 1, 1, 1)[1].sum(), torch.tensor(3.0, dtype=torch.float64))
+    near, weights = distance_from_a(GatedARML(), 1, 1, 1)
+    assert near < 0.4
+    assert weights.sum() > 2.5

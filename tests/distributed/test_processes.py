@@ -1,0 +1,167 @@
+"""N processes on N shards hold the weights of one process on the whole batch; each of them runs ``worker.py``."""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import arml
+
+WORKER = Path(__file__).with_name("worker.py")
+EVEN = ("methods", "measures", "engines", "accumulation", "langevin", "drift", "resume")
+UNEVEN = ("missing", "nan")
+"""Scenarios in which ranks differ. Others share one start of the worker, most of whose time goes into imports."""
+TIMEOUT = 120
+"""Seconds for one start. The worker's collectives give up earlier, and then say where they were waiting."""
+
+Runs = dict[str, list[dict[str, Any]]]
+"""What each rank recorded, by the name of the run."""
+RunsOf = Callable[[str, int], Runs]
+
+on_several_processes = pytest.mark.parametrize("processes", [2, 3])
+in_every_scenario = pytest.mark.parametrize(
+    "scenario", ["methods", "engines", "accumulation", "langevin", "resume", "missing", "nan"]
+)
+
+
+@pytest.fixture(scope="module")
+def runs_of(tmp_path_factory: pytest.TempPathFactory) -> RunsOf:
+    """The runs of a scenario on a number of processes. Every start happens once, failed ones, too."""
+
+    @cache
+    def started(scenarios: tuple[str, ...], processes: int) -> tuple[str, dict[str, Runs]]:
+        output = tmp_path_factory.mktemp("processes") / "records.json"
+        by_torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
+        command = [sys.executable, *(by_torchrun if processes > 1 else []), str(WORKER), str(output), *scenarios]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        try:
+            subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=TIMEOUT)
+        except subprocess.SubprocessError as error:
+            return f"{error}\n{error.stderr}", {}
+        return "", json.loads(output.read_text())
+
+    def runs(scenario: str, processes: int) -> Runs:
+        several = UNEVEN if scenario in UNEVEN else EVEN
+        failure, records = started(several if processes > 1 else EVEN + UNEVEN, processes)
+        assert not failure, failure
+        return records[scenario]
+
+    return runs
+
+
+def tensors(runs: Runs, what: str) -> dict[str, Tensor]:
+    """``weights`` [ranks, calls, 1 + K] or ``parameters`` [ranks, P] of every run."""
+    return {run: torch.tensor([rank[what] for rank in ranks], dtype=torch.float64) for run, ranks in runs.items()}
+
+
+def too_far(found: dict[str, Tensor], expected: dict[str, Tensor], *, tolerance: float = 1e-9) -> dict[str, float]:
+    """Runs that differ from ``expected`` by more than a tolerance, and by how much."""
+    distances = {run: float((value - expected[run]).abs().max()) for run, value in found.items()}
+    allowed = {run: 1e-5 if "central differences" in run else tolerance for run in found}
+    return {run: distance for run, distance in distances.items() if not distance <= allowed[run]}
+
+
+def test_every_method_is_trained(runs_of: RunsOf) -> None:
+    exported = {name for name in arml.__all__ if arml.Method in getattr(getattr(arml, name), "__mro__", ())}
+    if not importlib.util.find_spec("torchjd"):
+        exported.remove("TorchJD")
+    trained = {run.split(",")[0].split()[0] for run in runs_of("methods", 1)}
+    assert trained == exported - {"Method"}
+
+
+@in_every_scenario
+def test_weights_move(runs_of: RunsOf, scenario: str) -> None:
+    weights = tensors(runs_of(scenario, 1), "weights")
+    moved = {run: float((w - w[:, :1]).abs().max()) for run, w in weights.items()}
+    assert {run: way for run, way in moved.items() if way < 0.1 and not run.startswith(("Uniform", "Fixed"))} == {}
+
+
+@on_several_processes
+@in_every_scenario
+def test_weights_are_those_of_one_process(runs_of: RunsOf, scenario: str, processes: int) -> None:
+    one, many = tensors(runs_of(scenario, 1), "weights"), tensors(runs_of(scenario, processes), "weights")
+    assert too_far(many, one) == {}
+
+
+@on_several_processes
+@in_every_scenario
+def test_parameters_are_those_of_one_process(runs_of: RunsOf, scenario: str, processes: int) -> None:
+    one, many = tensors(runs_of(scenario, 1), "parameters"), tensors(runs_of(scenario, processes), "parameters")
+    assert too_far(many, one) == {}
+
+
+@on_several_processes
+@in_every_scenario
+def test_all_ranks_hold_the_same_bits(runs_of: RunsOf, scenario: str, processes: int) -> None:
+    runs = runs_of(scenario, processes)
+    assert {run for run, ranks in runs.items() if len(ranks) != processes} == set()
+    assert {run for run, (first, *others) in runs.items() if any(rank != first for rank in others)} == set()
+
+
+@on_several_processes
+def test_inner_products_are_those_of_one_process(runs_of: RunsOf, processes: int) -> None:
+    one, many = tensors(runs_of("measures", 1), "weights"), tensors(runs_of("measures", processes), "weights")
+    assert set(many) == {"alignment", "gram", "norms"}
+    assert too_far(many, one) == {}
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_engines_agree(runs_of: RunsOf, processes: int) -> None:
+    weights = tensors(runs_of("engines", processes), "weights")
+    expected = {run: weights[f"{run.split(',')[0]}, double_backward"] for run in weights}
+    assert too_far(weights, expected) == {}
+
+
+@on_several_processes
+def test_task_that_nobody_holds_keeps_its_weight(runs_of: RunsOf, processes: int) -> None:
+    for run, weights in tensors(runs_of("missing", processes), "weights").items():
+        for step in (2, 6, 10):  # nobody holds b, which is number 2
+            assert torch.equal(weights[:, step, 2], weights[:, step - 1, 2]), run
+        if not run.startswith("AdaLoss"):  # which does not look at the main task
+            assert torch.equal(weights[:, 7], weights[:, 6]), run  # nobody holds the main task
+
+
+@on_several_processes
+def test_nan_of_one_rank_leaves_the_weights_of_all(runs_of: RunsOf, processes: int) -> None:
+    runs = runs_of("nan", processes)
+    for run, weights in tensors(runs, "weights").items():
+        tasks = ["b"] if run in ("Uniform", "Fixed", "AdaLoss") else ["b", "c"]  # these look at no gradient
+        for step in (3, 6)[: len(tasks)]:
+            assert torch.equal(weights[:, step], weights[:, step - 1]), run
+        for rank in runs[run]:
+            named = [re.findall("of '(.)' is not finite", note) for note in rank["notes"]]
+            assert named == [[task] for task in tasks], run
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+@on_several_processes
+def test_noise_stops_at_the_same_step_on_all_ranks(runs_of: RunsOf, processes: int, optimizer: str) -> None:
+    runs = runs_of("langevin", processes)
+    steps = {int(note.split()[2]) for rank in runs[optimizer] for note in rank["notes"]}
+    assert len(steps) == 1
+    assert 2 <= steps.pop() < 12
+    parameters = tensors(runs, "parameters")
+    assert (parameters[optimizer] - parameters[f"{optimizer}, no noise"]).abs().max() > 1e-3
+
+
+@on_several_processes
+def test_different_seeds_of_the_noise_drift_apart(runs_of: RunsOf, processes: int) -> None:
+    parameters = tensors(runs_of("drift", processes), "parameters")["SGD"]
+    assert (parameters[0] - parameters[1]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_all_ranks_continue_from_what_one_rank_saved(runs_of: RunsOf, processes: int) -> None:
+    resumed, in_one_go = (tensors(runs_of(scenario, processes), "weights") for scenario in ("resume", "methods"))
+    # Three numbers have more than one sum: DDP adds up gradients in another order in its first step than later.
+    assert too_far(resumed, in_one_go, tolerance=0 if processes < 3 else 1e-12) == {}

@@ -1,0 +1,389 @@
+"""One process of a small training run. What every process saw goes into a JSON file.
+
+One process trains on the whole batch, several on a shard each::
+
+    python worker.py OUTPUT SCENARIO...
+    python -m torch.distributed.run --standalone --nproc_per_node 3 worker.py OUTPUT SCENARIO...
+
+The file maps each scenario and each of its runs to a list with one :class:`Record` for each rank.
+"""
+
+import gc
+import importlib.util
+import io
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypedDict
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from arml import (
+    ARML,
+    OLAUX,
+    AdaLoss,
+    Convergence,
+    CosineSim,
+    Fixed,
+    GatedARML,
+    GradNorm,
+    Langevin,
+    Method,
+    Reweighter,
+    TorchJD,
+    Uniform,
+    alignment,
+    gram,
+    norms,
+)
+from arml.gradients import double_backward, one_by_one, pairwise
+
+TASKS = ("a", "b", "c", "d")
+STEPS = 12
+RANK, WORLD = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+
+METHODS: dict[str, Method[Any]] = {
+    "Uniform": Uniform(),
+    "Fixed": Fixed([0.5, 0.0, 2.0, 1.0]),
+    "ARML": ARML(lr=0.1),
+    "ARML scale_free": ARML(lr=0.1, scale_free=True),
+    "ARML shift_clamp": ARML(lr=0.1, projection="shift_clamp"),
+    "GatedARML": GatedARML(ARML(lr=0.1), decay=0.5),
+    "AdaLoss": AdaLoss(),
+    "GradNorm": GradNorm(lr=0.05),
+    "GradNorm last layer": GradNorm(lr=0.05, layer="2"),
+    "CosineSim": CosineSim(),
+    "OLAUX": OLAUX(horizon=2),
+}
+if importlib.util.find_spec("torchjd"):
+    from torchjd.aggregation import UPGradWeighting
+
+    METHODS["TorchJD"] = TorchJD(UPGradWeighting())
+
+Losses = tuple[Tensor | None, dict[str, Tensor]]
+
+
+class Record(TypedDict):
+    """What one rank saw of one run."""
+
+    weights: list[list[float]]
+    """After each call of the reweighter, main task first (or other rows of one number for each task)."""
+    parameters: list[float]
+    """All of the model's, at the end."""
+    notes: list[str]
+    """Warnings, and whatever else the scenario tells."""
+
+
+class Net(nn.Module):
+    """A trunk and one head for each task."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 6), nn.Tanh())
+        self.heads = nn.ModuleDict({name: nn.Linear(6, 1) for name in ("main", *TASKS)})
+
+    def forward(self, x: Tensor, tasks: Iterable[str] = ("main", *TASKS)) -> dict[str, Tensor]:
+        features = self.trunk(x)
+        return {name: self.heads[name](features).squeeze(-1) for name in tasks}
+
+
+def whole_batch(step: int) -> tuple[Tensor, dict[str, Tensor]]:
+    """Inputs [12, 5] and targets [12]: a helps the main task, b contradicts it, c is related, d is noise."""
+    draw = torch.Generator().manual_seed(step)
+    x = torch.randn(12, 5, generator=draw, dtype=torch.float64)
+    noise = torch.randn(12, generator=draw, dtype=torch.float64)
+    main = x[:, 0] + x[:, 1].sin()
+    return x, {"main": main, "a": main + 0.3 * noise, "b": -main, "c": x[:, 1] * x[:, 2], "d": noise}
+
+
+def shard(step: int, *, rank: int = RANK, world: int = WORLD) -> tuple[Tensor, dict[str, Tensor]]:
+    """This process's part of the whole batch."""
+    x, targets = whole_batch(step)
+    return x.chunk(world)[rank], {name: target.chunk(world)[rank] for name, target in targets.items()}
+
+
+def losses_of(model: nn.Module, x: Tensor, targets: dict[str, Tensor]) -> Losses:
+    """Mean squared errors of all tasks."""
+    outputs = model(x)
+    losses = {name: (outputs[name] - target).square().mean() for name, target in targets.items()}
+    return losses.pop("main"), losses
+
+
+class Training:
+    """A model, wrapped as its user would if there are several processes, and what trains it."""
+
+    def __init__(
+        self,
+        method: Method[Any],
+        *,
+        seed: int = 0,
+        unused: bool = False,
+        adam: bool = False,
+        by_parameters: bool = False,
+        **settings: Any,
+    ) -> None:
+        torch.manual_seed(seed)
+        self.net = Net().double()
+        self.model = DistributedDataParallel(self.net, find_unused_parameters=unused) if WORLD > 1 else self.net
+        sgd = torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.5)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.02) if adam else sgd
+        shared = self.net.trunk.parameters() if by_parameters else self.net.trunk
+        self.reweighter = Reweighter(method, TASKS, shared, **{"every": 1, **settings})
+        self.weights: list[list[float]] = []
+
+    def joint(self, *args: Any, **kwargs: Any) -> Tensor:
+        """The joint loss; the weights it was made with are recorded."""
+        loss: Tensor = self.reweighter(*args, **kwargs)
+        self.weights.append([self.reweighter.main_weight, *self.reweighter.weights.values()])
+        return loss
+
+    def step(self, loss: Tensor) -> None:
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+    def record(self, *notes: str) -> Record:
+        parameters = torch.cat([p.detach().flatten() for p in self.net.parameters()])
+        return Record(weights=self.weights, parameters=parameters.tolist(), notes=list(notes))
+
+
+def trained(method: Method[Any], **settings: Any) -> Record:
+    """The plainest loop."""
+    training = Training(method, **settings)
+    for step in range(STEPS):
+        training.step(training.joint(*losses_of(training.model, *shard(step))))
+    return training.record()
+
+
+def methods() -> Iterator[tuple[str, Record]]:
+    """Every method, measuring at every and at every second call."""
+    for name, method in METHODS.items():
+        for every in (1, 2):
+            yield f"{name}, every {every}", trained(method, every=every)
+
+
+def measures() -> Iterator[tuple[str, Record]]:
+    """The functions that measure gradients, called without a reweighter."""
+    training = Training(METHODS["ARML"])
+    main, aux = losses_of(training.model, *shard(0))
+    losses, directions = torch.stack([main, *aux.values()]), torch.tensor([[1.0, -1, 0.5, 2, -0.1], [1.0, 0, 0, 0, 0]])
+    for name, rows in {
+        "alignment": alignment(losses, training.net.trunk, directions),
+        "gram": gram(losses, training.net.trunk),
+        "norms": norms(losses, training.net.trunk).unsqueeze(0),
+    }.items():
+        yield name, Record(weights=rows.tolist(), parameters=[], notes=[])
+
+
+def engines() -> Iterator[tuple[str, Record]]:
+    """Every way to the inner products."""
+    for name in ("ARML", "GatedARML"):
+        for engine in (pairwise, one_by_one, double_backward):
+            yield f"{name}, {engine.__name__}", trained(METHODS[name], engine=engine)
+        for by_parameters in (False, True):
+            kind = "central differences" if by_parameters else "dual numbers"
+            for through in ("wrapped model", "module inside", "nothing but the closure"):
+                record = trained_with_closure(METHODS[name], through, by_parameters=by_parameters)
+                yield f"{name}, {kind}, {through}", record
+
+
+def trained_with_closure(method: Method[Any], through: str, *, by_parameters: bool) -> Record:
+    """The closure calls the wrapped model or the module inside it, or is all that is given."""
+    training = Training(method, by_parameters=by_parameters)
+    for step in range(STEPS):
+        x, targets = shard(step)
+        model = training.net if through == "module inside" else training.model
+
+        def closure(model: nn.Module = model, x: Tensor = x, targets: dict[str, Tensor] = targets) -> Losses:
+            return losses_of(model, x, targets)
+
+        given = () if through == "nothing but the closure" else losses_of(training.model, x, targets)
+        training.step(training.joint(*given, closure=closure))
+    return training.record()
+
+
+def accumulation() -> Iterator[tuple[str, Record]]:
+    """Two micro-batches for each step of the optimiser: the first sends no gradients, but its weights agree, too."""
+    for name, method in METHODS.items():
+        yield name, accumulated(method)
+
+
+def accumulated(method: Method[Any]) -> Record:
+    training = Training(method)
+    for step in range(0, STEPS, 2):
+        training.optimizer.zero_grad()
+        unsent = training.model.no_sync() if isinstance(training.model, DistributedDataParallel) else nullcontext()
+        with unsent:
+            (training.joint(*losses_of(training.model, *shard(step))) / 2).backward()
+        (training.joint(*losses_of(training.model, *shard(step + 1))) / 2).backward()
+        training.optimizer.step()
+    return training.record()
+
+
+def held(step: int, rank: int) -> list[str]:
+    """Tasks in a rank's part of the batch: some ranks lack some, and at times all ranks lack b, or the main task."""
+    nobody = {"main": step == 7, "b": step % 4 == 2, "c": False}
+    not_here = {
+        "main": step in (4, 5) and rank == 1,
+        "b": step % 2 == 1 and rank == 0,
+        "c": step % 3 == 0 and rank != 0,
+    }
+    return [name for name in ("main", *TASKS) if not nobody.get(name) and not not_here.get(name)]
+
+
+def missing() -> Iterator[tuple[str, Record]]:
+    """Tasks that only some shards hold. One process plays several shards in turn, so as to be compared with them.
+
+    The model stays as it is: the sum that DDP divides by the number of processes holds a term for each holder only.
+    """
+    for shards in (2, 3) if WORLD == 1 else (WORLD,):
+        for name, method in METHODS.items():
+            yield f"{name}, {shards} shards", with_missing_tasks(method, shards, through_closure=False)
+        for name in ("ARML", "GatedARML"):
+            yield f"{name}, closure, {shards} shards", with_missing_tasks(METHODS[name], shards, through_closure=True)
+
+
+def with_missing_tasks(method: Method[Any], shards: int, *, through_closure: bool) -> Record:
+    training = Training(method, unused=True)
+    mine = range(shards) if WORLD == 1 else (RANK,)
+    for step in range(STEPS):
+
+        def losses(model: nn.Module, step: int = step) -> Losses:
+            found: dict[str, list[Tensor]] = {}
+            for rank in mine:
+                x, targets = shard(step, rank=rank, world=shards)
+                for name, output in model(x, held(step, rank)).items():
+                    found.setdefault(name, []).append((output - targets[name]).square().mean())
+            means = {name: torch.stack(parts).mean() for name, parts in found.items()}
+            return means.pop("main", None), means
+
+        closure = (lambda losses=losses: losses(training.net)) if through_closure else None
+        training.optimizer.zero_grad()
+        training.joint(*losses(training.model), closure=closure).backward()
+    return training.record()
+
+
+BAD_LOSS, BAD_GRADIENT = 3, 6
+"""Steps at which the last rank's loss of task b, or its gradient of task c, is NaN."""
+
+
+def nan() -> Iterator[tuple[str, Record]]:
+    """One rank's loss, later one rank's gradient, is NaN."""
+    for name, method in METHODS.items():
+        yield name, with_nan(method, through_closure=False)
+    yield "ARML, closure", with_nan(METHODS["ARML"], through_closure=True)
+
+
+def with_nan(method: Method[Any], *, through_closure: bool) -> Record:
+    training = Training(method)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for step in range(STEPS):
+
+            def losses(step: int = step) -> Losses:
+                main, aux = losses_of(training.model, *shard(step))
+                if RANK == WORLD - 1 and step == BAD_LOSS:
+                    aux["b"] = aux["b"] * float("nan")
+                if RANK == WORLD - 1 and step == BAD_GRADIENT:
+                    aux["c"] = aux["c"] + (aux["c"] - aux["c"]).sqrt()  # adds 0, whose slope is inf - inf
+                return main, aux
+
+            training.optimizer.zero_grad()
+            training.joint(*losses(), closure=losses if through_closure else None).backward()
+            if all(bool(p.grad.isfinite().all()) for p in training.net.parameters()):
+                training.optimizer.step()
+    return training.record(*(str(warning.message) for warning in caught))
+
+
+def langevin() -> Iterator[tuple[str, Record]]:
+    """Noise after every step, until the weights have converged."""
+    for name, adam in (("SGD", False), ("Adam", True)):
+        yield name, sampled(adam=adam)
+        yield f"{name}, no noise", sampled(adam=adam, temperature=0)
+
+
+def drift() -> Iterator[tuple[str, Record]]:
+    """Noise with another seed on each rank, which users are told to avoid."""
+    yield "SGD", sampled(adam=False, seed=RANK)
+
+
+def sampled(*, adam: bool, **settings: Any) -> Record:
+    training = Training(ARML(lr=0.1), adam=adam, convergence=Convergence(window=2, tolerance=0.4))
+    noise = Langevin(training.optimizer, num_examples=1000, until=lambda: training.reweighter.converged, **settings)
+    noisy = 0
+    for step in range(STEPS):
+        training.step(training.joint(*losses_of(training.model, *shard(step))))
+        noisy += noise.active
+    return training.record(f"noise at {noisy} steps")
+
+
+def resume() -> Iterator[tuple[str, Record]]:
+    """Saved by rank 0 between two measurements, continued by all ranks. To be compared with ``methods``, every 2."""
+    for name, method in METHODS.items():
+        yield f"{name}, every 2", in_two_parts(method)
+
+
+def in_two_parts(method: Method[Any]) -> Record:
+    training = Training(method, every=2)
+    for step in range(STEPS):
+        if step == STEPS // 2 - 1:
+            state = from_rank_0([part.state_dict() for part in (training.net, training.optimizer, training.reweighter)])
+            seen, training = training.weights, Training(method, every=2, seed=1)
+            for part, saved in zip((training.net, training.optimizer, training.reweighter), state, strict=True):
+                part.load_state_dict(saved)
+            training.weights = seen
+        training.step(training.joint(*losses_of(training.model, *shard(step))))
+    return training.record()
+
+
+def from_rank_0(state: list[Any]) -> list[Any]:
+    """What rank 0 saved, as this rank loads it."""
+    file = io.BytesIO()
+    torch.save(state, file)
+    saved = [file.getvalue()]
+    if WORLD > 1:
+        dist.broadcast_object_list(saved)
+    loaded: list[Any] = torch.load(io.BytesIO(saved[0]))
+    return loaded
+
+
+SCENARIOS: dict[str, Callable[[], Iterator[tuple[str, Record]]]] = {
+    "methods": methods,
+    "measures": measures,
+    "engines": engines,
+    "accumulation": accumulation,
+    "missing": missing,
+    "nan": nan,
+    "langevin": langevin,
+    "drift": drift,
+    "resume": resume,
+}
+
+
+def main(output: Path, scenarios: list[str]) -> None:
+    """Runs the scenarios and writes what all ranks saw."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("error", UserWarning)  # an engine that gives up and lets another one answer is not tested
+    if WORLD > 1:
+        dist.init_process_group("gloo", timeout=timedelta(seconds=60))
+    mine = {scenario: dict(SCENARIOS[scenario]()) for scenario in scenarios}
+    ranks = [mine] * WORLD
+    if WORLD > 1:
+        dist.all_gather_object(ranks, mine)
+        gc.collect()  # a wrapped model that outlives its process group may abort the process when it ends
+        dist.destroy_process_group()
+    if RANK == 0:
+        together = {s: {run: [rank[s][run] for rank in ranks] for run in mine[s]} for s in scenarios}
+        output.write_text(json.dumps(together))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

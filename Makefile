@@ -19,7 +19,7 @@ demo: $(INSTALLED)   ## learn from 20 labels of real digits with the help of aux
 	$(BIN)/python examples/digits.py
 
 test: $(INSTALLED)   ## all tests, doctests and README blocks
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(INSTALLED)   ## format and lint
 	$(BIN)/ruff format --check .

@@ -173,6 +173,33 @@ def test_auto_falls_back_on_compiled_graphs():
     )
 
 
+class Opaque(torch.autograd.Function):
+    """An operation whose derivative autograd can use but not see into."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.tanh()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        return grad * (1 - ctx.saved_tensors[0].tanh() ** 2)
+
+
+@pytest.mark.parametrize("opaque_tasks", [range(5), [0], [3]], ids=["all", "main", "one auxiliary task"])
+def test_a_derivative_hidden_from_autograd_is_noticed(opaque_tasks):
+    """Its second derivative would silently count as zero, whatever the direction."""
+    trunk, heads, x = nn.Linear(3, 4).double(), nn.Linear(4, 5).double(), torch.randn(6, 3, dtype=torch.float64)
+    features = trunk(x)
+    outputs = [heads(Opaque.apply(features) if i in opaque_tasks else features.tanh())[:, i] for i in range(5)]
+    losses = [output.square().mean() for output in outputs]
+    main_only = torch.tensor([[1.0, 0, 0, 0, 0]], dtype=torch.float64)
+    with pytest.warns(UserWarning, match="hides its second derivative"):
+        found = alignment(losses, trunk, main_only)
+    assert_close(found, alignment(losses, trunk, main_only, engine=pairwise))
+
+
 def test_dual_numbers_that_miss_a_parameter_are_caught():
     """A weight that is also kept in a list is out of the reach of dual numbers: differences step in."""
     trunk, heads = nn.Linear(3, 4).double(), nn.Linear(4, 5).double()
@@ -184,9 +211,9 @@ def test_dual_numbers_that_miss_a_parameter_are_caught():
 
     directions = torch.tensor([[1.0, -1, -1, -1, -1]], dtype=torch.float64)
     values, engine = losses(), Auto()
-    first = [DualNumbers(losses, trunk), CentralDifferences(losses)]
+    first = engine.after(DualNumbers(losses, trunk), CentralDifferences(losses))
     with pytest.warns(UserWarning, match="DualNumbers does not work here"):
-        found = alignment(values, trunk, directions, engine=lambda *args: engine(*args, first=first))
+        found = alignment(values, trunk, directions, engine=first)
     assert_close(found, alignment(values, trunk, directions, engine=pairwise), rtol=1e-6, atol=1e-8)
 
 

@@ -5,10 +5,23 @@ from pathlib import Path
 
 import arml
 
-STAGES = ["_distributed", "gradients", "methods", "convergence", "losses", "reweighter", "langevin"]
+STAGES = [
+    "_distributed",
+    "gradients",
+    "methods",
+    "convergence",
+    "losses",
+    "reweighter",
+    "langevin",
+    "lab",
+    "report",
+    "cli",
+]
+CORE = STAGES[: STAGES.index("lab")]
 INSIDE = {
     "gradients": ["shared", "signals", "backward", "forward", "auto", "measure"],
     "methods": ["_simplex", "base", "arml"],
+    "lab": ["data", "models", "tasks", "learners", "run", "trace", "train", "sweep", "experiments"],
 }
 CORE_MAY_IMPORT = {"torch", "numpy", "arml"}
 PACKAGE = Path(arml.__file__).parent
@@ -27,12 +40,12 @@ def imports(path: Path) -> list[str]:
 
 def files(stage: str) -> list[Path]:
     path = PACKAGE / stage
-    return [p for p in path.glob("*.py") if p.name != "__init__.py"] if path.is_dir() else [path.with_suffix(".py")]
+    return [p for p in path.rglob("*.py") if p.name != "__init__.py"] if path.is_dir() else [path.with_suffix(".py")]
 
 
 def test_every_file_belongs_to_a_stage():
     found = {p.stem for p in PACKAGE.glob("*.py")} | {p.name for p in PACKAGE.iterdir() if (p / "__init__.py").exists()}
-    assert found - {"__init__"} == set(STAGES)
+    assert found - {"__init__", "__main__"} == set(STAGES)
 
 
 def test_stages_import_from_above_only():
@@ -45,16 +58,17 @@ def test_stages_import_from_above_only():
 def test_files_inside_a_stage_do_so_too():
     for stage, order in INSIDE.items():
         for path in files(stage):
-            allowed = order[: order.index(path.stem)] if path.stem in order else order
+            part = path.relative_to(PACKAGE / stage).parts[0].removesuffix(".py")
+            allowed = [*order[: order.index(part)], *([part] if path.stem != part else [])] if part in order else order
             prefix = f"arml.{stage}."
-            used = {name.removeprefix(prefix) for name in imports(path) if name.startswith(prefix)}
+            used = {name.removeprefix(prefix).split(".")[0] for name in imports(path) if name.startswith(prefix)}
             assert used <= set(allowed), f"{path.name} imports {used}"
 
 
 def test_the_core_needs_torch_and_numpy_only():
     import sys
 
-    for path in PACKAGE.rglob("*.py"):
+    for path in [PACKAGE / "__init__.py", *(path for stage in CORE for path in files(stage))]:
         roots = {name.split(".")[0] for name in imports(path)}
         assert roots <= CORE_MAY_IMPORT | set(sys.stdlib_module_names), f"{path} imports {roots}"
 

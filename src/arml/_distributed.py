@@ -26,3 +26,10 @@ def mean_over_processes(tensors: Sequence[Tensor]) -> list[Tensor]:
     flat /= num_processes()
     parts = flat.split([shape.numel() for shape in shapes])
     return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def mean_of_numbers(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """:func:`mean_over_processes` for a few numbers, which processes may hold in different precisions."""
+    if num_processes() == 1:
+        return list(tensors)
+    return mean_over_processes([tensor.double() for tensor in tensors])

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from arml._distributed import mean_over_processes, num_processes
+from arml._distributed import mean_of_numbers, num_processes
 
 Aux: TypeAlias = Mapping[str, Tensor]
 """Auxiliary losses by task name; a task may be missing."""
@@ -84,7 +84,7 @@ class OverProcesses(NamedTuple):
 
 def over_processes(losses: Tensor, present: Tensor) -> OverProcesses:
     """Losses and presence of this process's part of the batch, put together with all others' in one message."""
-    share, values = mean_over_processes([present.to(losses), losses.detach()])
+    share, values = mean_of_numbers([present.to(losses), losses.detach()])
     held = share > 0
     scale = torch.where(held, 1 / share, torch.zeros_like(share)) if num_processes() > 1 else torch.ones_like(share)
     return OverProcesses(held, torch.where(held, values * scale, torch.zeros_like(values)), scale)

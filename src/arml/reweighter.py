@@ -164,7 +164,7 @@ class Reweighter(nn.Module):
             if self.converged:
                 self._weights = self._progress.average
 
-    def _observe(self, losses: Losses, engine: Engine) -> Signals:
+    def _observe(self, losses: Losses, engine: Engine | Auto) -> Signals:
         needs, directions = self.method.needs(), self.method.directions(self._memory)
         return Signals(
             torch.stack(list(losses)).detach(),
@@ -173,7 +173,7 @@ class Reweighter(nn.Module):
             _kept(norms(losses, self._measured)) if needs.norms else None,
         )
 
-    def _engine(self, closure: Closure | None, start: RandomState | None, scale: Tensor) -> Engine:
+    def _engine(self, closure: Closure | None, start: RandomState | None, scale: Tensor) -> Engine | Auto:
         if self.engine is not None:
             return self.engine
         if closure is None:
@@ -184,7 +184,7 @@ class Reweighter(nn.Module):
 
         first: list[Engine] = [DualNumbers(recompute, m, start, self._replay) for m in self._modules_of_shared]
         first.append(CentralDifferences(recompute, start, self._replay))
-        return lambda losses, shared, directions: self._auto(losses, shared, directions, first=first)
+        return self._auto.after(*first)
 
     def _is_finite(self, values: Tensor, losses: Losses) -> bool:
         """Whether ``values`` are all finite; if not, names the tasks at fault, once each."""

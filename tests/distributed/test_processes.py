@@ -19,7 +19,7 @@ import arml
 
 WORKER = Path(__file__).with_name("worker.py")
 EVEN = ("methods", "measures", "engines", "accumulation", "langevin", "drift", "resume")
-UNEVEN = ("missing", "nan")
+UNEVEN = ("missing", "nan", "fallback", "precision")
 """Scenarios in which ranks differ. Others share one start of the worker, most of whose time goes into imports."""
 TIMEOUT = 120
 """Seconds for one start. The worker's collectives give up earlier, and then say where they were waiting."""
@@ -28,9 +28,10 @@ Runs = dict[str, list[dict[str, Any]]]
 """What each rank recorded, by the name of the run."""
 RunsOf = Callable[[str, int], Runs]
 
+pytestmark = pytest.mark.xdist_group("processes")  # several starts at once would wait for each other
 on_several_processes = pytest.mark.parametrize("processes", [2, 3])
 in_every_scenario = pytest.mark.parametrize(
-    "scenario", ["methods", "engines", "accumulation", "langevin", "resume", "missing", "nan"]
+    "scenario", ["methods", "engines", "accumulation", "langevin", "resume", "missing", "nan", "fallback"]
 )
 
 
@@ -105,7 +106,24 @@ def test_parameters_are_those_of_one_process(runs_of: RunsOf, scenario: str, pro
 def test_all_ranks_hold_the_same_bits(runs_of: RunsOf, scenario: str, processes: int) -> None:
     runs = runs_of(scenario, processes)
     assert {run for run, ranks in runs.items() if len(ranks) != processes} == set()
-    assert {run for run, (first, *others) in runs.items() if any(rank != first for rank in others)} == set()
+    states = {run: [(rank["weights"], rank["parameters"]) for rank in ranks] for run, ranks in runs.items()}
+    assert {run for run, (first, *others) in states.items() if any(state != first for state in others)} == set()
+
+
+@on_several_processes
+def test_what_fails_on_one_rank_is_dropped_by_all(runs_of: RunsOf, processes: int) -> None:
+    for run, ranks in runs_of("fallback", processes).items():
+        reasons = [[note.split("(", 1)[1] for note in rank["notes"]] for rank in ranks]
+        assert all(len(notes) == 2 for notes in reasons), run  # dual numbers, then central differences
+        assert all(note.startswith("it failed on another process") for note in reasons[0]), run
+        assert all(note.startswith("the closure does not repeat") for note in reasons[-1]), run
+
+
+@on_several_processes
+def test_ranks_agree_when_only_one_holds_a_task_in_another_precision(runs_of: RunsOf, processes: int) -> None:
+    for run, ranks in runs_of("precision", processes).items():
+        assert all(rank["weights"] == ranks[0]["weights"] for rank in ranks), run
+        assert ranks[0]["weights"][-1] != ranks[0]["weights"][0], run
 
 
 @on_several_processes

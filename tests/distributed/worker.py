@@ -303,6 +303,40 @@ def with_nan(method: Method[Any], *, through_closure: bool) -> Record:
     return training.record(*(str(warning.message) for warning in caught))
 
 
+def fallback() -> Iterator[tuple[str, Record]]:
+    """What fails on one rank only: all ranks must turn to the same other way."""
+    for name in ("ARML", "GatedARML"):
+        yield name, with_failing_closure(METHODS[name])
+
+
+def with_failing_closure(method: Method[Any]) -> Record:
+    training = Training(method)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for step in range(STEPS):
+
+            def closure(step: int = step) -> Losses:
+                return losses_of(training.model, *shard(step if RANK == 0 else step + 1))
+
+            given = losses_of(training.model, *shard(step))
+            training.step(training.joint(*given, closure=closure if WORLD > 1 else None))
+    return training.record(*(str(warning.message) for warning in caught))
+
+
+def precision() -> Iterator[tuple[str, Record]]:
+    """A task in another precision than the rest, which only the last rank holds."""
+    for name in ("ARML", "GradNorm"):
+        training = Training(METHODS[name], unused=True)
+        for step in range(STEPS):
+            main, aux = losses_of(training.model, *shard(step))
+            aux = {task: loss if task == "b" else loss.float() for task, loss in aux.items()}
+            if RANK < WORLD - 1:
+                del aux["b"]
+            training.optimizer.zero_grad()
+            training.joint(main.float(), aux).backward()
+        yield name, training.record()
+
+
 def langevin() -> Iterator[tuple[str, Record]]:
     """Noise after every step, until the weights have converged."""
     for name, adam in (("SGD", False), ("Adam", True)):
@@ -362,6 +396,8 @@ SCENARIOS: dict[str, Callable[[], Iterator[tuple[str, Record]]]] = {
     "accumulation": accumulation,
     "missing": missing,
     "nan": nan,
+    "fallback": fallback,
+    "precision": precision,
     "langevin": langevin,
     "drift": drift,
     "resume": resume,

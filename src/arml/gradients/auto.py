@@ -2,39 +2,63 @@
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 
 import torch
 from torch import Tensor
 
-from arml.gradients.backward import Engine, Losses, double_backward, one_by_one, pairwise
+from arml._distributed import mean_of_numbers, mean_over_processes
+from arml.gradients.backward import (
+    Engine,
+    Gradient,
+    Losses,
+    direction_gradients,
+    double_backward,
+    one_by_one,
+    pairwise,
+)
 
 
 class Auto:
     """The cheapest engine that works here; what fails once is not tried again, and one warning says so.
 
     Few tasks: :func:`pairwise`. More: :func:`double_backward`, or, where an operation has no second derivative (flash
-    attention, compiled graphs), :func:`one_by_one`. Engines made from a closure come first.
+    attention, compiled graphs), :func:`one_by_one`. Engines made from a closure come first. What fails on one process
+    counts as failed on all of them.
     """
 
     def __init__(self) -> None:
+        self._first: Sequence[Engine] = ()
         self._failed: set[str] = set()
+        self._passed: set[str] = set()
 
-    def __call__(
-        self, losses: Losses, shared: Sequence[Tensor], directions: Tensor, *, first: Sequence[Engine] = ()
-    ) -> Tensor:
-        """A [D, 1 + K]; see :data:`arml.gradients.backward.Engine`."""
+    def after(self, *first: Engine) -> "Auto":
+        """The same, with the same memory, but trying the engines ``first`` before its own."""
+        other = copy(self)
+        other._first = first
+        return other
+
+    def __call__(self, losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
+        """A [D, 1 + K], the mean over processes."""
         by_graph: list[Engine] = [pairwise] if len(losses) <= 3 else [double_backward, one_by_one]
-        *attempts, last = [*first, *by_graph]
+        *attempts, last = [*self._first, *by_graph]
         for engine in attempts:
             if _name(engine) in self._failed:
                 continue
             try:
-                return engine(losses, shared, directions)
+                self._try_all_tasks(engine, losses, shared)
+                return attempt(engine, losses, shared, directions)
             except torch.OutOfMemoryError:
                 raise
             except RuntimeError as error:
                 self._give_up(engine, error)
-        return last(losses, shared, directions)
+        return attempt(last, losses, shared, directions)
+
+    def _try_all_tasks(self, engine: Engine, losses: Losses, shared: Sequence[Tensor]) -> None:
+        """Once: a direction in which every task counts, so that a task without second derivative is noticed."""
+        if engine is double_backward and _name(engine) not in self._passed:
+            attempt(engine, losses, shared, torch.ones(1, len(losses)))
+            self._passed.add(_name(engine))
 
     def _give_up(self, engine: Engine, error: RuntimeError) -> None:
         self._failed.add(_name(engine))
@@ -44,6 +68,37 @@ class Auto:
             "Another way is used: same numbers, more time.",
             stacklevel=2,
         )
+
+
+def attempt(engine: Engine, losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
+    """What ``engine`` says, the mean over processes; raises on all processes if it fails on any.
+
+    A process on which it fails sends what the others wait for all the same.
+    """
+    sent = False
+
+    def average(rs: Sequence[Gradient]) -> list[list[Tensor]]:
+        nonlocal sent
+        sent = True
+        means = mean_over_processes([part for r in rs for part in r])
+        return [means[i : i + len(rs[0])] for i in range(0, len(means), len(rs[0]))]
+
+    failure: RuntimeError | None = None
+    products = torch.zeros(directions.shape, device=losses[0].device)
+    try:
+        products = engine(losses, shared, directions, average).detach()
+    except torch.OutOfMemoryError:
+        raise
+    except RuntimeError as error:
+        failure = error
+        if not sent:
+            average(direction_gradients(losses, shared, directions))
+    products, failures = mean_of_numbers([products, products.new_tensor(float(failure is not None))])
+    if failure is not None:
+        raise failure
+    if failures > 0:
+        raise RuntimeError("it failed on another process")
+    return products
 
 
 def _name(engine: Engine) -> str:

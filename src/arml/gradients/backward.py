@@ -4,8 +4,8 @@ Letters: losses L_i (0 is the main task), shared parameters theta, gradients g_i
 their gradients r_d = sum_j c_dj g_j, and the answer A_di = <g_i, r_d>.
 
 Nothing here touches ``.grad``, ``requires_grad``, buffers or random state, and the graph stays usable for the
-caller's own ``backward()``. Under ``torch.distributed`` g_i is the mean over processes: r_d is averaged before,
-and A after the inner products are taken.
+caller's own ``backward()``. Under ``torch.distributed`` g_i is the mean over processes: every engine hands its r_d to
+``average`` once; the A it returns, its own part of the batch against the averaged r_d, is averaged by the caller.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,30 +17,34 @@ from torch.autograd import grad
 
 from arml._distributed import mean_over_processes
 
-Gradient: TypeAlias = list[Tensor]
-"""One tensor per shared parameter, at least float32."""
+Gradient: TypeAlias = Sequence[Tensor]
+"""One tensor per shared parameter, at least float32; or a single tensor, all of them flattened."""
 Losses: TypeAlias = Sequence[Tensor]
 """1 + K scalars. Not one vector: the derivative of one entry of a vector runs through the graphs of all others, too."""
-Engine: TypeAlias = Callable[[Losses, Sequence[Tensor], Tensor], Tensor]
-"""(losses [1 + K], shared parameters, directions [D, 1 + K]) -> A [D, 1 + K]."""
+Average: TypeAlias = Callable[[Sequence[Gradient]], list[list[Tensor]]]
+"""r_1 ... r_D of this process -> their means over all processes."""
+Engine: TypeAlias = Callable[[Losses, Sequence[Tensor], Tensor, Average], Tensor]
+"""(losses [1 + K], shared parameters, directions [D, 1 + K], average) -> this process's A [D, 1 + K]."""
+
+MISMATCH = 0.02
+"""How far sum_i w_i <g_i, r> may be from <sum_i w_i g_i, r>, as a share of sum_i |w_i <g_i, r>|, before A is dropped."""
 
 
-def pairwise(losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
+def pairwise(losses: Losses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
     """One backward pass and one stored gradient for each task: time and memory grow with K. Best for K <= 2."""
     jacobian = _jacobian(losses, shared)
-    weights = directions.to(jacobian)
-    (r,) = mean_over_processes([weights @ jacobian])
-    return averaged(r @ jacobian.T)
+    rs = average([[r] for r in directions.to(jacobian) @ jacobian])
+    return torch.cat([r for (r,) in rs]).view(len(directions), -1) @ jacobian.T
 
 
-def one_by_one(losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
+def one_by_one(losses: Losses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
     """One backward pass for each task and each direction; memory does not grow with K. Works wherever training does."""
-    rs = [direction_gradient(losses, shared, c) for c in directions]
+    rs = average(direction_gradients(losses, shared, directions))
     rows = [torch.stack([dot(g, r) for r in rs]) for g in (task_gradient(loss, shared) for loss in losses)]
-    return averaged(torch.stack(rows, dim=1))
+    return torch.stack(rows, dim=1)
 
 
-def double_backward(losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
+def double_backward(losses: Losses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
     """Differentiates the gradient of the weighted sum with respect to the weights: cost does not grow with K.
 
     u(w) = sum_i w_i g_i is linear in w, so d<u(w), r>/dw_i = <g_i, r>, at any w. Taking w = c_1 makes u the first r.
@@ -48,9 +52,22 @@ def double_backward(losses: Losses, shared: Sequence[Tensor], directions: Tensor
     stacked = torch.stack(list(losses))
     w = directions[0].to(stacked).detach().requires_grad_()
     u = differentiate((w * stacked).sum(), shared, create_graph=True)
-    rs = [mean_over_processes([part.detach() for part in u])]
-    rs += [direction_gradient(losses, shared, c) for c in directions[1:]]
-    return averaged(torch.stack([_slope(dot(u, r), w) for r in rs]))
+    rs = average([[part.detach() for part in u], *direction_gradients(losses, shared, directions[1:])])
+    products = [dot(u, r) for r in rs]
+    rows = [_slope(product, w) for product in products]
+    for row, product in zip(rows, products, strict=True):
+        check_sum(row, w, product, "an operation hides its second derivative from autograd")
+    return torch.stack(rows).detach()
+
+
+def check_sum(row: Tensor, w: Tensor, expected: Tensor, reason: str) -> None:
+    """Raises unless sum_i w_i <g_i, r> is what the backward pass says, <sum_i w_i g_i, r>."""
+    terms = (w.to(row) * row).detach()
+    found, expected = terms.sum(), expected.detach()
+    if expected.isfinite() and (found - expected).abs() > MISMATCH * terms.abs().sum():
+        raise RuntimeError(
+            f"{reason}: along the direction losses change by {found:.4g}, their graph says {expected:.4g}"
+        )
 
 
 def gram_matrix(losses: Losses, shared: Sequence[Tensor]) -> Tensor:
@@ -65,15 +82,10 @@ def gradient_norms(losses: Losses, shared: Sequence[Tensor]) -> Tensor:
     return torch.stack([dot(g, g).sqrt() for g in gradients])
 
 
-def direction_gradient(losses: Losses, shared: Sequence[Tensor], c: Tensor) -> Gradient:
-    """r = sum_j c_j g_j, the mean over processes."""
-    return mean_over_processes(local_direction_gradient(losses, shared, c))
-
-
-def local_direction_gradient(losses: Losses, shared: Sequence[Tensor], c: Tensor) -> Gradient:
-    """sum_j c_j g_j on this process's part of the batch."""
+def direction_gradients(losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> list[Gradient]:
+    """r_d = sum_j c_dj g_j on this process's part of the batch, for every direction."""
     stacked = torch.stack(list(losses))
-    return task_gradient((c.to(stacked) * stacked).sum(), shared)
+    return [task_gradient((c.to(stacked) * stacked).sum(), shared) for c in directions]
 
 
 def task_gradient(loss: Tensor, shared: Sequence[Tensor]) -> Gradient:
@@ -83,18 +95,13 @@ def task_gradient(loss: Tensor, shared: Sequence[Tensor]) -> Gradient:
     return differentiate(loss, shared, create_graph=False)
 
 
-def differentiate(loss: Tensor, shared: Sequence[Tensor], *, create_graph: bool) -> Gradient:
+def differentiate(loss: Tensor, shared: Sequence[Tensor], *, create_graph: bool) -> list[Tensor]:
     """The gradient of ``loss`` in at least float32; the graph of ``loss`` is kept for the caller."""
     parts = grad(loss, shared, retain_graph=True, create_graph=create_graph, materialize_grads=True)
     return [part.to(torch.promote_types(part.dtype, torch.float32)) for part in parts]
 
 
-def averaged(products: Tensor) -> Tensor:
-    """Inner products averaged over processes, without graph."""
-    return mean_over_processes([products.detach()])[0]
-
-
-def dot(a: Sequence[Tensor], b: Sequence[Tensor]) -> Tensor:
+def dot(a: Gradient, b: Gradient) -> Tensor:
     """The inner product of two gradients."""
     return torch.stack([(x * y).sum() for x, y in zip(a, b, strict=True)]).sum()
 

@@ -15,11 +15,12 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from arml._distributed import mean_over_processes
-from arml.gradients.backward import Gradient, Losses, averaged, dot, local_direction_gradient
+from arml.gradients.backward import Average, Gradient, Losses, check_sum, direction_gradients, dot
 
-MISMATCH = 0.02
-"""How far sum_i c_i <g_i, r> may be from <r, r>, as a share of sum_i |c_i <g_i, r>|, before a closure is distrusted."""
+NOT_REPEATED = (
+    "the closure does not repeat the losses (if it draws at random, call reweighter(closure=closure) without losses, "
+    "so that the draws can be repeated)"
+)
 
 
 @dataclass
@@ -98,9 +99,9 @@ class DualNumbers:
     """Random state before the losses were first computed; ``None``: the closure draws nothing at random."""
     replay: Replay = field(default_factory=Replay)
 
-    def __call__(self, losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
+    def __call__(self, losses: Losses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
         """A [D, 1 + K]; see :data:`arml.gradients.backward.Engine`."""
-        return _along(self._derivative, losses, shared, directions)
+        return _along(self._derivative, losses, shared, directions, average)
 
     def _derivative(self, shared: Sequence[Tensor], r: Gradient) -> Tensor:
         with forward_ad.dual_level(), self.replay(self.start):
@@ -120,9 +121,9 @@ class CentralDifferences:
     """Random state before the losses were first computed; ``None``: the closure draws nothing at random."""
     replay: Replay = field(default_factory=Replay)
 
-    def __call__(self, losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
+    def __call__(self, losses: Losses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
         """A [D, 1 + K]; see :data:`arml.gradients.backward.Engine`."""
-        return _along(self._derivative, losses, shared, directions)
+        return _along(self._derivative, losses, shared, directions, average)
 
     def _derivative(self, shared: Sequence[Tensor], r: Gradient) -> Tensor:
         length = dot(r, r).sqrt()
@@ -150,27 +151,15 @@ def _along(
     losses: Losses,
     shared: Sequence[Tensor],
     directions: Tensor,
+    average: Average,
 ) -> Tensor:
-    rows = []
-    for c in directions:
-        local = local_direction_gradient(losses, shared, c)
-        r = mean_over_processes(local)
-        row = derivative(shared, r)
-        _check_repeats(row, c, dot(local, r))
-        rows.append(row)
-    return averaged(torch.stack(rows))
-
-
-def _check_repeats(row: Tensor, c: Tensor, expected: Tensor) -> None:
-    """Raises unless sum_i c_i <g_i, r> is what the backward pass says, which any other draw or model breaks."""
-    terms = c.to(row) * row
-    found = terms.sum()
-    if expected.isfinite() and (found - expected).abs() > MISMATCH * terms.abs().sum():
-        raise RuntimeError(
-            f"the closure does not repeat the losses: along the direction they change by {found:.4g}, "
-            f"their graph says {expected:.4g}. If it draws at random (dropout, augmentation), call "
-            "reweighter(closure=closure) without losses, so that the draws can be repeated"
-        )
+    local = direction_gradients(losses, shared, directions)
+    rs = average(local)
+    rows = [derivative(shared, r) for r in rs]
+    for row, c, mine, r in zip(rows, directions, local, rs, strict=True):
+        # Any other random draw, or a parameter that dual numbers do not reach, breaks this.
+        check_sum(row, c, dot(mine, r), NOT_REPEATED)
+    return torch.stack(rows)
 
 
 @contextmanager

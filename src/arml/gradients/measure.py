@@ -6,12 +6,14 @@ import torch
 from torch import Tensor
 
 from arml.gradients import backward
-from arml.gradients.auto import Auto
+from arml.gradients.auto import Auto, attempt
 from arml.gradients.backward import Engine, Losses
 from arml.gradients.shared import Shared, by_name
 
 
-def alignment(losses: Tensor | Losses, shared: Shared, directions: Tensor, *, engine: Engine | None = None) -> Tensor:
+def alignment(
+    losses: Tensor | Losses, shared: Shared, directions: Tensor, *, engine: Engine | Auto | None = None
+) -> Tensor:
     """A [D, 1 + K] with A_di = <g_i, sum_j c_dj g_j>, g_i the gradient of ``losses[i]`` to the shared parameters.
 
     ``losses`` are scalars, main task first; a list of them is cheaper to take apart than a stacked vector. Frozen
@@ -29,7 +31,9 @@ def alignment(losses: Tensor | Losses, shared: Shared, directions: Tensor, *, en
     if not trainable:
         return scalars[0].new_zeros(directions.shape)
     with torch.autocast(scalars[0].device.type, enabled=False):  # as for any backward pass
-        return (engine or Auto())(scalars, trainable, directions)
+        if engine is None or isinstance(engine, Auto):
+            return (engine or Auto())(scalars, trainable, directions)
+        return attempt(engine, scalars, trainable, directions)
 
 
 def gram(losses: Tensor | Losses, shared: Shared) -> Tensor:

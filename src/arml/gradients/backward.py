@@ -27,7 +27,7 @@ Engine: TypeAlias = Callable[[Losses, Sequence[Tensor], Tensor, Average], Tensor
 """(losses [1 + K], shared parameters, directions [D, 1 + K], average) -> this process's A [D, 1 + K]."""
 
 MISMATCH = 0.02
-"""How far sum_i w_i <g_i, r> may be from <sum_i w_i g_i, r>, as a share of sum_i |w_i <g_i, r>|, before A is dropped."""
+"""How far sum_i w_i <g_i, r> may be from <sum_i w_i g_i, r>, as a share of sum_i |w_i <g_i, r>|: more is an error."""
 
 
 def pairwise(losses: Losses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:

@@ -1,0 +1,65 @@
+"""``arml data``: what is there, get it, verify it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from arml.cli.train import data_folder
+from arml.lab.data import fetch
+
+
+@dataclass(frozen=True)
+class List:
+    """Show which data sets are there."""
+
+    data_dir: Path = field(default_factory=data_folder)
+    """Where data sets are; default: the environment variable ARML_DATA, or data."""
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """Download a data set: with checksum, and going on where an earlier attempt stopped."""
+
+    name: Annotated[str, tyro.conf.Positional]
+    """Such as cifar10 or svhn; `arml data list` shows all names."""
+    data_dir: Path = field(default_factory=data_folder)
+    """Where to put it; default: the environment variable ARML_DATA, or data."""
+    base_url: str | None = None
+    """Another place to get the files from."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """Read a data set and say what is in it."""
+
+    name: Annotated[str, tyro.conf.Positional]
+    """Such as cifar10 or svhn; `arml data list` shows all names."""
+    data_dir: Path = field(default_factory=data_folder)
+    """Where data sets are; default: the environment variable ARML_DATA, or data."""
+
+
+def run_list(command: List, console: Console) -> int:
+    """A table of all data sets."""
+    table = Table("data set", "state", "where", "train", "test")
+    for row in fetch.status(command.data_dir):
+        counts = ["" if count is None else str(count) for count in (row.train, row.test)]
+        table.add_row(row.name, row.state, row.where, *counts)
+    console.print(table)
+    return 0
+
+
+def run_fetch(command: Fetch, console: Console) -> int:
+    """Downloads what is missing."""
+    row = fetch.fetch(command.name, command.data_dir, command.base_url)
+    console.print(f"{row.name}: {row.state} in {row.where}, {row.train} training and {row.test} test images")
+    return 0
+
+
+def run_check(command: Check, console: Console) -> int:
+    """Reads all of it."""
+    console.print(fetch.check(command.name, command.data_dir))
+    return 0

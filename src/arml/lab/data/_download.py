@@ -1,0 +1,128 @@
+"""One file over HTTP, continued where an earlier attempt stopped."""
+
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import TypeAlias
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+from arml.lab.data.base import DataError
+
+RETRIES = 4
+"""Attempts in a row without a new byte before a download is given up."""
+PAUSE = 0.5
+"""Seconds before a retry; doubled for every attempt in a row without a new byte."""
+CHUNK = 1 << 16
+
+Show: TypeAlias = Callable[[int, int | None], None]
+"""Is told how many bytes are there, and how many there will be if that is known."""
+
+
+class _CutError(Exception):
+    """The server stopped in the middle; what came so far is kept."""
+
+
+@dataclass(frozen=True)
+class Resumable:
+    """A downloader for pooch that writes to ``part`` and goes on from what is already there."""
+
+    part: Path
+    progress: bool = True
+
+    def __call__(self, url: str, output_file: str, pooch: object) -> None:
+        """Downloads ``url`` and moves it to ``output_file`` once it is whole."""
+        del pooch
+        with _bar(self.part.stem, self.progress) as show:
+            self._insist(url, show)
+        self.part.replace(output_file)
+
+    def _insist(self, url: str, show: Show) -> None:
+        furthest, idle = _size(self.part), 0
+        while True:
+            try:
+                return _continue(url, self.part, show)
+            except (_CutError, URLError, HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
+                reached = _size(self.part)
+                # Counting only attempts that got no further lets a long download survive any number of cuts.
+                idle = 0 if reached > furthest else idle + 1
+                furthest = max(furthest, reached)
+                if idle > RETRIES:
+                    raise DataError(
+                        f"{url}: the download stopped after {reached} bytes, and {RETRIES} more attempts brought "
+                        f"nothing ({error}). What came so far is kept in {self.part}: run the same command later "
+                        "to go on from there, or use another server with base_url."
+                    ) from error
+            time.sleep(PAUSE * 2**idle)
+
+
+def _continue(url: str, part: Path, show: Show) -> None:
+    """One attempt: asks for what is missing from ``part`` and appends it."""
+    have = _size(part)
+    headers = {"User-Agent": "arml", "Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    try:
+        response = urlopen(Request(url, headers=headers), timeout=30)
+    except HTTPError as error:
+        with error:
+            _refused(url, part, error)
+    else:
+        with response:
+            _receive(response, part, have, show)
+
+
+def _refused(url: str, part: Path, error: HTTPError) -> None:
+    """What to make of an answer without content: done, start again, try again, or give up."""
+    if error.code == 416:
+        # Nothing lies beyond what we have: it is either the whole file or not a beginning of it.
+        if error.headers.get("Content-Range", "").endswith(f"/{_size(part)}"):
+            return
+        part.unlink()
+        raise _CutError("the server has less than was already downloaded")
+    if error.code < 500 and error.code not in (408, 429):
+        raise DataError(
+            f"{url}: the server answered {error.code} ({error.reason}). Check the address in a browser; if the file "
+            "has moved, download it by hand into the data folder or pass another base_url."
+        )
+    raise _CutError(f"the server answered {error.code} ({error.reason})")
+
+
+def _receive(response: HTTPResponse, part: Path, have: int, show: Show) -> None:
+    begins = response.headers.get("Content-Range", "")
+    if response.status == 206 and not begins.startswith(f"bytes {have}-"):
+        part.unlink(missing_ok=True)
+        raise _CutError(f"the server sent another part ({begins!r}) than was asked for")
+    if response.status != 206:
+        have = 0  # The server ignores Range and sends everything.
+    length = response.headers.get("Content-Length")
+    total = None if length is None else have + int(length)
+    with part.open("ab" if have else "wb") as file:
+        while chunk := response.read(CHUNK):
+            file.write(chunk)
+            have += len(chunk)
+            show(have, total)
+    if total is not None and have < total:
+        raise _CutError(f"the connection was cut after {have} of {total} bytes")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+@contextmanager
+def _bar(title: str, shown: bool) -> Iterator[Show]:
+    if not shown:
+        yield lambda have, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
+        task = bars.add_task(title, total=None)
+        yield lambda have, total: bars.update(task, completed=have, total=total)

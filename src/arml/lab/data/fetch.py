@@ -1,0 +1,139 @@
+"""Data sets by name: what is there, getting what is not, checking what is."""
+
+import tarfile
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import torch
+
+from arml.lab.data._download import Resumable
+from arml.lab.data._sources import SOURCES, Remote, source_named
+from arml.lab.data.base import DataError, Images
+
+
+class Status(NamedTuple):
+    """What is there of one data set."""
+
+    name: str
+    state: Literal["embedded", "present", "missing", "damaged"]
+    where: str
+    """A folder, or the package that the data set is embedded in."""
+    train: int | None = None
+    """Training images, if they can be read."""
+    test: int | None = None
+    """Test images, if they can be read."""
+    note: str = ""
+    """What is wrong and what to do, if something is."""
+
+
+def status(root: Path) -> list[Status]:
+    """What is there of every data set, found by reading it."""
+    return [_status(name, root) for name in SOURCES]
+
+
+def fetch(name: str, root: Path, base_url: str | None = None, progress: bool = True) -> Status:
+    """Downloads a data set into ``root``, unless it can already be read from there.
+
+    A download that was interrupted goes on from where it stopped. Nothing appears under its final name before its
+    checksum is right. A reduced copy that can be read is left as it is.
+
+    Args:
+        name: One of the names in :func:`status`.
+        root: The data folder; made if need be.
+        base_url: Where to get the files from, in place of everything before the last part of their address.
+        progress: Whether to show a bar.
+    """
+    before = _status(name, root)
+    if before.state in ("embedded", "present"):
+        return before
+    for remote in source_named(name).files:
+        _download(name, remote, root, base_url, progress)
+        if remote.unpacks_to:
+            _unpack(root / remote.path, remote.unpacks_to, root)
+    after = _status(name, root)
+    if after.state != "present":
+        raise DataError(f"{name} was downloaded to {root} but cannot be read. {after.note}")
+    return after
+
+
+def check(name: str, root: Path) -> str:
+    """Reads all of a data set and says what is in it; raises a :class:`DataError` if it cannot be read.
+
+    Downloaded files are compared with their checksums. A difference is reported but is no error: reduced copies are
+    welcome.
+
+    >>> print(check("digits", Path("data")))
+    digits: can be read from scikit-learn
+      train: 1437 images of 1 x 8 x 8, 138 to 147 a class
+      test: 360 images of 1 x 8 x 8, 36 a class
+    """
+    source = source_named(name)
+    dataset = source.load(root)
+    parts = {"train": dataset.train, "test": dataset.test}
+    lines = [f"{name}: can be read from {source.where(root)}"]
+    lines += [f"{part}: {_described(images, dataset.num_classes)}" for part, images in parts.items()]
+    lines += [_compared(root / remote.path, remote.md5) for remote in source.files if (root / remote.path).exists()]
+    return "\n  ".join(lines)
+
+
+def _status(name: str, root: Path) -> Status:
+    source = source_named(name)
+    where = source.where(root)
+    try:
+        train, test = source.load(root)[1:3]
+    except DataError as error:
+        return Status(name, "damaged" if _holds_files(where) else "missing", str(where), note=str(error))
+    return Status(name, "present" if source.files else "embedded", str(where), len(train.y), len(test.y))
+
+
+def _holds_files(folder: Path) -> bool:
+    return folder.is_dir() and any(path.is_file() and path.suffix != ".part" for path in folder.iterdir())
+
+
+def _download(name: str, remote: Remote, root: Path, base_url: str | None, progress: bool) -> None:
+    import pooch  # type: ignore[import-untyped, unused-ignore]
+
+    target = root / remote.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    file = remote.url.rsplit("/", 1)[1]
+    url = remote.url if base_url is None else f"{base_url.rstrip('/')}/{file}"
+    downloader = Resumable(target.with_name(target.name + ".part"), progress)
+    try:
+        pooch.retrieve(url, f"md5:{remote.md5}", target.name, target.parent, downloader=downloader)
+    except DataError:
+        raise
+    except ValueError as error:  # pooch's answer to a wrong checksum; it has deleted the download
+        raise DataError(
+            f"{url} is not the file it should be: {error} Run `arml data fetch {name}` once more; if this happens "
+            "again, the server holds another file: use another one with base_url."
+        ) from error
+
+
+def _unpack(archive: Path, folder: str, root: Path) -> None:
+    """Puts the files of ``folder`` in the archive into ``root/folder``, each of them whole or not at all."""
+    try:
+        with tempfile.TemporaryDirectory(dir=root, prefix=".unpacking-") as place, tarfile.open(archive) as tar:
+            tar.extractall(place, filter="data")  # refuses members that lead out of the folder
+            (root / folder).mkdir(exist_ok=True)
+            for path in sorted((Path(place) / folder).iterdir()):
+                path.replace(root / folder / path.name)
+    except (tarfile.TarError, EOFError, zlib.error, FileNotFoundError) as error:
+        raise DataError(f"{archive}: expected an archive of {folder}, found something else ({error}).") from error
+
+
+def _described(images: Images, num_classes: int) -> str:
+    counts = torch.bincount(images.y, minlength=num_classes)
+    fewest, most = int(counts.min()), int(counts.max())
+    per_class = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    return f"{len(images.y)} images of {' x '.join(map(str, images.x.shape[1:]))}, {per_class} a class"
+
+
+def _compared(path: Path, md5: str) -> str:
+    import pooch  # type: ignore[import-untyped, unused-ignore]
+
+    found = pooch.file_hash(str(path), alg="md5")
+    if found == md5:
+        return f"{path.name}: the original file (md5 {md5})"
+    return f"{path.name}: not the original file (md5 {found}, original {md5})"

@@ -1,0 +1,1 @@
+"""Which runs make a table or a figure: one file a setting."""

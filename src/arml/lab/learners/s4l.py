@@ -1,0 +1,66 @@
+"""S4L: self-supervised tasks on all images beside classification of the labelled ones."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from arml.lab.data.augment import Augment
+from arml.lab.learners.base import Batch, TaughtLearner
+from arml.lab.models.network import Network
+from arml.lab.tasks.classify import classify_beside
+from arml.lab.tasks.exemplar import distort, exemplar
+from arml.lab.tasks.rotation import rotation
+
+TASKS = ("rotation", "exemplar")
+
+
+@dataclass(frozen=True)
+class S4LSettings:
+    """As in ARML's release."""
+
+    tasks: tuple[str, ...] = TASKS
+    """Which of the two tasks to use."""
+    decay: float = 0.95
+    """Of the moving average that is the exemplar task's teacher."""
+    noise: float = 0.03
+    """Of the exemplar task, as a share of half the range of values."""
+    lr: float = 0.005
+    """Of Adam."""
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.tasks if name not in TASKS]
+        if unknown or not self.tasks:
+            raise ValueError(f"S4L: `tasks` should be some of {', '.join(TASKS)}. Got {self.tasks!r}.")
+
+
+class S4L(TaughtLearner):
+    """Rotation and Exemplar-MT on labelled and unlabelled images, classification of labelled ones.
+
+    Zhai et al., *S4L*, ICCV 2019, in the form of Shi et al., *Auxiliary Task Reweighting for Minimum-data Learning*,
+    NeurIPS 2020: only upright images are classified, and the auxiliary losses are not ramped. Their release divides the
+    main loss by the number of all images and halves the auxiliary ones, half of the losses here for all of them alike.
+    """
+
+    def __init__(self, settings: S4LSettings, augment: Augment) -> None:
+        self.settings: S4LSettings = settings
+        self.augment, self.decay = augment, settings.decay
+        self.tasks: tuple[str, ...] = settings.tasks
+        self.heads: dict[str, int] = {"rotation": 4} if "rotation" in settings.tasks else {}
+
+    def losses(
+        self, network: Network, batch: Batch, step: int, generator: torch.Generator
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The main pass, one for rotation, and network and teacher for exemplar."""
+        del step
+        x, u = self.augment(batch.x, generator), self.augment(batch.u, generator)
+        # Unlabelled images are in the main pass for BatchNorm's sake, as in the release: labelled ones are too few and
+        # too well known to stand for all, and other learners have them there, too.
+        main, _ = classify_beside(network, x, batch.y, u)
+        images, aux = torch.cat([batch.x, batch.u]), {}
+        if "rotation" in self.tasks:
+            aux["rotation"] = rotation(network, self.augment(images, generator))
+        if "exemplar" in self.tasks:
+            distorted = distort(images, generator, strength=self.settings.noise)
+            aux["exemplar"] = exemplar(network, self.teacher, self.augment(images, generator), distorted)
+        return main, aux

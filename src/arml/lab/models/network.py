@@ -1,0 +1,92 @@
+"""A trunk that all tasks share, and one linear head for each task."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+
+class Trunk(nn.Sequential):
+    """Named layers that turn images [B, C, H, W] into features [B, num_features]."""
+
+    def __init__(self, layers: Mapping[str, nn.Module], num_features: int) -> None:
+        super().__init__(OrderedDict(layers))
+        self.num_features = num_features
+        for layer in self.modules():
+            if isinstance(layer, nn.Conv2d):  # variance 2 / (kernel area x output channels)
+                nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+
+
+class Network(nn.Module):
+    """Images to features by a shared ``trunk``, features to outputs by ``heads`` that are not shared.
+
+    >>> import torch
+    >>> network = Network(nn.Flatten(), 64, {"class": 10, "rotation": 4})
+    >>> network(torch.zeros(2, 1, 8, 8)).shape
+    torch.Size([2, 10])
+    >>> network.head("rotation", network.features(torch.zeros(2, 1, 8, 8))).shape
+    torch.Size([2, 4])
+    """
+
+    def __init__(self, trunk: nn.Module, num_features: int, heads: Mapping[str, int]) -> None:
+        """Heads start from Glorot's normal distribution, with biases of 0.
+
+        Args:
+            trunk: images [B, C, H, W] -> features [B, num_features].
+            num_features: F.
+            heads: number of outputs of every head; one of them is ``"class"``, the main task's.
+        """
+        super().__init__()
+        if "class" not in heads:
+            raise ValueError(f"One head should be named 'class', for the main task. Got {', '.join(heads) or 'none'}.")
+        self.trunk = trunk
+        self.heads = nn.ModuleDict({name: _head(num_features, outputs) for name, outputs in heads.items()})
+
+    def features(self, x: Tensor) -> Tensor:
+        """What all heads see, [B, F]."""
+        features: Tensor = self.trunk(x)
+        return features
+
+    def head(self, name: str, features: Tensor) -> Tensor:
+        """The outputs of one head for ``features`` [B, F], in at least float32: losses are small differences."""
+        if name not in self.heads:
+            raise ValueError(f"The network has no head {name!r}. Its heads are: {', '.join(self.heads)}.")
+        outputs: Tensor = self.heads[name](features)
+        return at_least_float32(outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Class logits, [B, classes]."""
+        return self.head("class", self.features(x))
+
+
+def at_least_float32(x: Tensor) -> Tensor:
+    """``x`` itself, unless autocast or the network made it half precision."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+@contextmanager
+def statistics_kept(network: nn.Module) -> Iterator[None]:
+    """Inside, BatchNorm normalises by the batch as always, but its running statistics and counters do not move.
+
+    For all passes of a step but one: running statistics then describe the images of the main pass, each seen once.
+    Nothing is written to buffers, so graphs made before and inside stay good for a later ``backward()``.
+    """
+    layers = [layer for layer in network.modules() if isinstance(layer, _BatchNorm)]
+    tracked = [layer.track_running_stats for layer in layers]
+    try:
+        for layer in layers:
+            layer.track_running_stats = False
+        yield
+    finally:
+        for layer, before in zip(layers, tracked, strict=True):
+            layer.track_running_stats = before
+
+
+def _head(num_features: int, outputs: int) -> nn.Linear:
+    head = nn.Linear(num_features, outputs)
+    nn.init.xavier_normal_(head.weight)
+    nn.init.zeros_(head.bias)
+    return head

@@ -1,0 +1,135 @@
+"""The command line as a user types it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from arml.cli import main
+from arml.cli.main import COMMANDS
+from arml.cli.names import DATASETS, LEARNERS, METHODS, build, choose
+from arml.lab.experiments import semi_supervised as ssl
+from arml.lab.run import Run
+
+QUICK = [
+    "--steps",
+    "4",
+    "--batch-labelled",
+    "8",
+    "--batch-unlabelled",
+    "8",
+    "--evaluate-every",
+    "2",
+    "--record-every",
+    "2",
+]
+
+
+def arml(*words):
+    return subprocess.run([sys.executable, "-m", "arml", *words], capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_help_explains_every_option(words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    options = [line for line in text.replace("│", "").splitlines() if line.strip().startswith("--")]
+    assert options
+    assert COMMANDS[words].about().split(":")[0].split(",")[0][:30] in text
+
+
+def test_without_a_command_the_commands_are_listed(capsys):
+    assert main([]) == 0
+    text = capsys.readouterr().out
+    assert all(f"arml {first} {second}" in text for first, second in COMMANDS)
+
+
+def test_an_unknown_command_lists_the_known_ones(capsys):
+    assert main(["trian", "ssl"]) == 2
+    captured = capsys.readouterr()
+    assert "Unknown command 'trian ssl'" in captured.err
+    assert "arml train ssl" in captured.out
+
+
+def test_presets_are_the_defaults_that_help_shows(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "ssl", "--preset", "paper", "--dataset", "cifar10", "--help"])
+    text = capsys.readouterr().out
+    assert "default: 200000" in text
+    assert "wrn-28-2" in text
+    assert "default: 4000" in text
+
+
+def test_the_paper_preset_is_the_papers_protocol():
+    run = ssl.paper("cifar10")
+    assert (run.steps, run.labels, run.network) == (200_000, 4000, "wrn-28-2")
+    assert run.batch_labelled + run.batch_unlabelled == 256
+    assert run.lr_drop_at * run.steps == 160_000
+    assert LEARNERS["s4l"](run, DATASETS["cifar10"]).settings.lr == 0.005
+    assert run.lr_drop * 0.005 == pytest.approx(0.001)
+    assert ssl.paper("svhn").labels == 1000
+
+
+def test_every_name_a_run_may_have_becomes_an_object(tmp_path):
+    for learner in (*ssl.COMPARED, "s4l"):
+        parts = build(Run(learner=learner, method="uniform"), tmp_path, tmp_path)
+        assert (parts.reweighter is None) == (learner == "supervised")
+    for method in (*ssl.WEIGHTINGS, *ssl.GRID):
+        parts = build(Run(method=method), tmp_path, tmp_path)
+        assert (parts.noise is not None) == (method == "arml_full")
+    assert set(METHODS) == {*ssl.WEIGHTINGS, *ssl.GRID}
+    assert build(Run(method="grid-0.5"), tmp_path, tmp_path).reweighter.weights == {"rotation": 0.5, "exemplar": 1.5}
+
+
+def test_unknown_names_list_the_known_ones(tmp_path):
+    with pytest.raises(ValueError, match=r"Unknown method 'gradnrom'. Known: adaloss, arml, arml_full"):
+        choose(METHODS, "gradnrom", "method")
+    with pytest.raises(ValueError, match=r"Unknown network 'resnet'. Known: small, and wrn-DEPTH-WIDTH"):
+        build(Run(network="resnet"), tmp_path, tmp_path)
+
+
+def test_train_says_where_things_are_and_does_not_repeat_itself(tmp_path):
+    done = arml("train", "ssl", *QUICK, "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "test error" in done.stdout
+    assert "record.jsonl" in done.stdout.replace("\n", "")
+    again = arml("train", "ssl", *QUICK, "--out", str(tmp_path))
+    assert "This run is complete" in again.stdout
+
+
+def test_missing_data_gets_an_error_that_helps(tmp_path):
+    failed = arml("train", "ssl", "--dataset", "cifar10", "--data-dir", str(tmp_path), "--out", str(tmp_path))
+    assert failed.returncode == 1
+    message = " ".join(failed.stderr.split())
+    assert "arml data fetch cifar10" in message
+    assert "Traceback" not in message
+
+
+def test_compare_makes_a_table_and_survives_a_failing_line(tmp_path):
+    words = ["compare", "ssl", *QUICK, "--seeds", "2", "--learners", "supervised", "--methods", "uniform", "arml"]
+    done = arml(*words, "--no-grid", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    table = json.loads((tmp_path / "compare-digits.json").read_text())
+    assert [row["line"] for row in table] == ["supervised", "uniform", "arml"]
+    assert {row["error"]["n"] for row in table} == {2}
+    assert "S4L + ARML" in done.stdout
+    # Two labels a class for a class that has not got them: every run fails, the others' table is still shown.
+    failed = arml(*words, "--no-grid", "--out", str(tmp_path), "--label-counts", "50", "100000")
+    assert failed.returncode == 1
+    assert "6 of 12 runs failed" in failed.stdout
+    assert "S4L + ARML" in failed.stdout
+    assert list(tmp_path.glob("digits-100000-*/failure.txt"))
+
+
+def test_data_commands(tmp_path):
+    listed = arml("data", "list", "--data-dir", str(tmp_path))
+    assert listed.returncode == 0
+    assert all(name in listed.stdout for name in DATASETS)
+    checked = arml("data", "check", "digits")
+    assert "1437 images" in checked.stdout
+    unknown = arml("data", "check", "imagenet")
+    assert unknown.returncode == 1
+    assert "Unknown data set 'imagenet'. Known: digits" in " ".join(unknown.stderr.split())

@@ -1,0 +1,164 @@
+"""The loop: what it records, what it chooses by, and that a killed run goes on exactly."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from arml.cli.names import build
+from arml.lab.run import Run, is_done
+from arml.lab.trace import Trace, read, result
+from arml.lab.train import Parts, Progress, error_rate, train
+
+TINY = Run(steps=12, batch_labelled=8, batch_unlabelled=8, evaluate_every=4, record_every=2, checkpoint_every=3)
+
+
+def made(run: Run, folder: Path) -> Parts:
+    return build(run, Path("data"), folder / "cache")
+
+
+def test_the_record_holds_what_a_report_needs(tmp_path):
+    outcome = train(TINY, made(TINY, tmp_path), tmp_path / "run")
+    run, records = read(tmp_path / "run" / "record.jsonl")
+    assert run == TINY
+    assert result(records) == outcome
+    steps = [r["step"] for r in records if "losses" in r]
+    assert steps == [2, 4, 6, 8, 10, 12]
+    first = records[0]
+    assert set(first["losses"]) == {"main", "rotation", "exemplar"}
+    assert set(first["weights"]) == set(first["agreement"]) == {"rotation", "exemplar"}
+    assert [r["step"] for r in records if set(r) == {"step", "validation_error"}] == [4, 8, 12]
+    assert is_done(tmp_path / "run")
+    assert list((tmp_path / "run" / "tensorboard").glob("events*"))
+
+
+def test_the_network_is_chosen_by_validation_and_tested_once(tmp_path, monkeypatch):
+    parts = made(TINY, tmp_path)
+    looked_at = []
+    errors = iter([30.0, 10.0, 20.0, 99.0, 98.0])
+
+    def fake(network, images, preprocess):
+        looked_at.append("test" if images is parts.test else "validation")
+        return next(errors)
+
+    monkeypatch.setattr("arml.lab.train.error_rate", fake)
+    outcome = train(TINY, parts, tmp_path / "run")
+    assert looked_at == ["validation"] * 3 + ["test", "test"]
+    assert (outcome["step"], outcome["validation_error"]) == (8, 10.0)
+    assert (outcome["test_error_last"], outcome["test_error"]) == (99.0, 98.0)
+
+
+def test_the_earliest_of_equally_good_networks_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr("arml.lab.train.error_rate", lambda *_: 5.0)
+    assert train(TINY, made(TINY, tmp_path), tmp_path / "run")["step"] == 4
+
+
+def test_error_rate_by_hand():
+    class Sign(torch.nn.Module):
+        def forward(self, x):
+            return torch.stack([-x[:, 0, 0, 0], x[:, 0, 0, 0]], dim=1)
+
+    from arml.lab.data import Images
+
+    images = Images(torch.tensor([-1.0, 2.0, 3.0, -4.0]).view(4, 1, 1, 1), torch.tensor([0, 1, 0, 1]))
+    assert error_rate(Sign(), images, lambda x: x) == 50.0
+
+
+@pytest.mark.parametrize("method", ["arml", "arml_full", "gated_arml", "gradnorm"])
+@pytest.mark.parametrize("crash_after", [4, 7])
+def test_resuming_from_a_checkpoint_gives_the_same_bytes(tmp_path, monkeypatch, method, crash_after):
+    run = replace(TINY, method=method, every=2)
+    train(run, made(run, tmp_path), tmp_path / "whole")
+
+    parts, steps = made(run, tmp_path), []
+    after_step = parts.learner.after_step
+
+    def crash(network):
+        after_step(network)
+        steps.append(1)
+        if len(steps) == crash_after:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(parts.learner, "after_step", crash)
+    with pytest.raises(KeyboardInterrupt):
+        train(run, parts, tmp_path / "crashed")
+    torch.manual_seed(999)
+    train(run, made(run, tmp_path), tmp_path / "crashed", resume=True)
+    whole, crashed = ((tmp_path / name / "record.jsonl").read_bytes() for name in ("whole", "crashed"))
+    assert crashed == whole
+
+
+def start(out: Path, *more: str) -> subprocess.Popen:
+    words = ["train", "ssl", "--steps", "40", "--checkpoint-every", "4", "--record-every", "3", "--evaluate-every", "9"]
+    words += ["--batch-labelled", "8", "--batch-unlabelled", "8", "--out", str(out), *more]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-m", "arml", *words], env=environment, **quiet)
+
+
+def test_a_process_killed_at_random_moments_leaves_the_record_of_one_that_was_not(tmp_path):
+    whole = start(tmp_path / "whole")
+    (tmp_path / "killed").mkdir()
+    draw, kills = random.Random(0), 0
+    while kills < 3:
+        process = start(tmp_path / "killed", "--resume")
+        records = list((tmp_path / "killed").glob("*/record.jsonl"))
+        seen = records[0].stat().st_size if records else 0
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:  # killed once it has written something new
+            records = list((tmp_path / "killed").glob("*/record.jsonl"))
+            if records and records[0].stat().st_size > seen:
+                time.sleep(draw.uniform(0, 0.3))
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+    last = start(tmp_path / "killed", "--resume")
+    _, error = last.communicate(timeout=120)
+    assert last.returncode == 0, error.decode()
+    assert whole.wait(timeout=120) == 0
+    (killed,), (uninterrupted,) = ((tmp_path / name).glob("*/record.jsonl") for name in ("killed", "whole"))
+    assert killed.read_bytes() == uninterrupted.read_bytes()
+
+
+def test_a_checkpoint_is_whole_or_not_there(tmp_path, monkeypatch):
+    """A crash while it is written leaves the one before."""
+    parts, progress = made(TINY, tmp_path), Progress()
+    with Trace(tmp_path / "record.jsonl", TINY) as trace:
+        progress.save(tmp_path, parts, 3, trace)
+    before = (tmp_path / "checkpoint.pt").read_bytes()
+
+    def torn(state, file):
+        file.write(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(torch, "save", torn)
+    with Trace(tmp_path / "record.jsonl", TINY) as trace, pytest.raises(OSError, match="disk full"):
+        progress.save(tmp_path, parts, 6, trace)
+    assert (tmp_path / "checkpoint.pt").read_bytes() == before
+
+
+def test_a_line_cut_off_by_a_crash_is_left_out(tmp_path):
+    path = tmp_path / "record.jsonl"
+    with Trace(path, TINY) as trace:
+        trace.write({"step": 1})
+    path.write_text(path.read_text() + '{"step": 2, "los')
+    assert read(path).records == [{"step": 1}]
+    path.write_text(json.dumps({"something": "else"}) + "\n")
+    with pytest.raises(ValueError, match="is no record of a run"):
+        read(path)
+
+
+def test_names_of_runs_are_readable_and_differ():
+    assert TINY.name().startswith("digits-50-s4l-arml-0-")
+    assert TINY.name() != replace(TINY, aux_scale=0.5).name()
+    assert TINY.name() == replace(TINY).name()

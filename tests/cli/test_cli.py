@@ -87,7 +87,7 @@ def test_every_name_a_run_may_have_becomes_an_object(tmp_path):
 def test_unknown_names_list_the_known_ones(tmp_path):
     with pytest.raises(ValueError, match=r"Unknown method 'gradnrom'. Known: adaloss, arml, arml_full"):
         choose(METHODS, "gradnrom", "method")
-    with pytest.raises(ValueError, match=r"Unknown network 'resnet'. Known: small, and wrn-DEPTH-WIDTH"):
+    with pytest.raises(ValueError, match=r"Unknown network 'resnet'. Known: small-FEATURES such as small-32, wrn-DEPTH-WIDTH"):
         build(Run(network="resnet"), tmp_path, tmp_path)
 
 

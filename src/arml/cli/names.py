@@ -136,12 +136,15 @@ def _stream(seed: int, number: int) -> int:
 
 
 def _trunk(run: Run, num_channels: int) -> Trunk:
-    if run.network == "small":
-        return small(num_channels, bn_momentum=run.bn_momentum)
-    match = re.fullmatch(r"wrn-(\d+)-(\d+)", run.network)
+    match = re.fullmatch(r"small-(\d+)|wrn-(\d+)-(\d+)", run.network)
     if not match:
-        raise ValueError(f"Unknown network {run.network!r}. Known: small, and wrn-DEPTH-WIDTH such as wrn-28-2.")
-    return wrn(int(match[1]), int(match[2]), num_channels, bn_momentum=run.bn_momentum)
+        raise ValueError(
+            f"Unknown network {run.network!r}. Known: small-FEATURES such as small-32, wrn-DEPTH-WIDTH such as wrn-28-2."
+        )
+    features, depth, width = (int(number or 0) for number in match.groups())
+    if features:
+        return small(num_channels, features, bn_momentum=run.bn_momentum)
+    return wrn(depth, width, num_channels, bn_momentum=run.bn_momentum)
 
 
 def _reweighter(run: Run, learner: Learner, network: Network) -> Reweighter | None:

@@ -41,8 +41,8 @@ class Run:
     """Of split, initial network, batches and augmentation."""
     steps: int = 200
     """Training steps."""
-    network: str = "small"
-    """small, or wrn-DEPTH-WIDTH such as wrn-28-2."""
+    network: str = "small-32"
+    """small-FEATURES such as small-32, or wrn-DEPTH-WIDTH such as wrn-28-2."""
     batch_labelled: int = 32
     """Labelled images in a step."""
     batch_unlabelled: int = 32

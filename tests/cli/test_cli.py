@@ -1,5 +1,8 @@
 """The command line as a user types it."""
 
+import ast
+import inspect
+import itertools
 import json
 import subprocess
 import sys
@@ -31,14 +34,22 @@ def arml(*words):
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_help_explains_every_option(words, capsys):
+def test_help_explains_the_command(words, capsys):
     with pytest.raises(SystemExit) as stop:
         main([*words, "--help"])
     assert stop.value.code == 0
-    text = capsys.readouterr().out
-    options = [line for line in text.replace("│", "").splitlines() if line.strip().startswith("--")]
-    assert options
-    assert COMMANDS[words].about().split(":")[0].split(",")[0][:30] in text
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert COMMANDS[words].about() in text
+    assert "--data-dir PATH Where" in text
+
+
+@pytest.mark.parametrize("settings", [Run, *(command.settings for command in COMMANDS.values())])
+def test_every_option_has_a_sentence(settings):
+    (tree,) = ast.parse(inspect.getsource(settings)).body
+    for statement, following in itertools.pairwise([*tree.body, None]):
+        if isinstance(statement, ast.AnnAssign) and statement.target.id != "run":
+            assert isinstance(following, ast.Expr), statement.target.id
+            assert following.value.value.endswith("."), statement.target.id
 
 
 def test_without_a_command_the_commands_are_listed(capsys):
@@ -87,7 +98,9 @@ def test_every_name_a_run_may_have_becomes_an_object(tmp_path):
 def test_unknown_names_list_the_known_ones(tmp_path):
     with pytest.raises(ValueError, match=r"Unknown method 'gradnrom'. Known: adaloss, arml, arml_full"):
         choose(METHODS, "gradnrom", "method")
-    with pytest.raises(ValueError, match=r"Unknown network 'resnet'. Known: small-FEATURES such as small-32, wrn-DEPTH-WIDTH"):
+    with pytest.raises(
+        ValueError, match=r"Unknown network 'resnet'. Known: small-FEATURES such as small-32, wrn-DEPTH-WIDTH"
+    ):
         build(Run(network="resnet"), tmp_path, tmp_path)
 
 

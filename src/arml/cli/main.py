@@ -1,7 +1,6 @@
 """From the words typed to the command."""
 
 import sys
-import warnings
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -46,15 +45,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _help(words, console)
     prog = f"arml {words[0]} {words[1]}"
     default = {"default": command.settings(run=_preset(words[2:]))} if command.has_presets else {}
-    with warnings.catch_warnings():
-        settings = tyro.cli(command.settings, prog=prog, args=words[2:], **default)
+    settings = tyro.cli(command.settings, prog=prog, args=words[2:], **default)
     try:
         return command.run(settings, console)
     except ValueError as error:  # what the user gave does not fit; anything else is a bug and shows its place
         Console(stderr=True).print(f"{prog}: {error}", style="red", highlight=False)
         return 1
     except KeyboardInterrupt:
-        Console(stderr=True).print("stopped; the same command with --resume goes on from the last checkpoint")
+        Console(stderr=True).print(
+            f"{prog}: stopped. Run it again to go on from the last checkpoint (train: with --resume)."
+        )
         return 130
 
 

@@ -139,7 +139,8 @@ def _trunk(run: Run, num_channels: int) -> Trunk:
     match = re.fullmatch(r"small-(\d+)|wrn-(\d+)-(\d+)", run.network)
     if not match:
         raise ValueError(
-            f"Unknown network {run.network!r}. Known: small-FEATURES such as small-32, wrn-DEPTH-WIDTH such as wrn-28-2."
+            f"Unknown network {run.network!r}. Known: small-FEATURES such as small-32, "
+            "wrn-DEPTH-WIDTH such as wrn-28-2."
         )
     features, depth, width = (int(number or 0) for number in match.groups())
     if features:

@@ -66,18 +66,16 @@ def _with_progress(command: Train, folder: Path, console: Console) -> Record:
 
         def watch(record: Record) -> None:
             if "losses" in record:
-                latest["loss"] = f"loss {record['losses']['main']:.3f}"
-                latest["weights"] = _weights(record)
+                latest["loss"], latest["weights"] = f"loss {record['losses']['main']:.3f}", _weights(record)
             elif "test_error" not in record:
                 latest["accuracy"] = f"validation accuracy {100 - record['validation_error']:.1f} %"
-                progress.update(bar, completed=record["step"])
-            if "losses" in record:
-                progress.update(bar, completed=record["step"])
-            progress.update(bar, seen="  ".join(latest.values()))
+                if not console.is_terminal:  # a log file shows no bar
+                    console.print(f"step {record['step']}  " + "  ".join(latest.values()))
+            done = max(record["step"], progress.tasks[0].completed)
+            progress.update(bar, completed=done, seen="  ".join(latest.values()))
 
-        return train(
-            run, build(run, command.data_dir, command.out / "cache"), folder, resume=command.resume, watch=watch
-        )
+        parts = build(run, command.data_dir, command.out / "cache")
+        return train(run, parts, folder, resume=command.resume, watch=watch)
 
 
 def _weights(record: Record) -> str:

@@ -7,6 +7,9 @@ A training step travels down these stages, each of which imports only from those
 - ``convergence``: weights -> whether they have settled
 - ``reweighter``: the module a user holds
 - ``langevin``: noise after the optimiser's step, for the two-stage algorithm
+
+These need torch and numpy only. With ``pip install arml[lab]`` come ``lab`` (data, networks, learners, the training
+loop), ``report`` (records to tables) and ``cli`` (the command line).
 """
 
 from arml.convergence import Convergence

@@ -1,8 +1,19 @@
-"""``python -m arml``."""
+"""The command ``arml``, also as ``python -m arml``."""
 
 import sys
 
-from arml.cli import main
+
+def main() -> int:
+    """Runs the command line, or says how to install what it needs: the core alone does not bring it."""
+    try:
+        from arml.cli import main as run
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.startswith("arml"):
+            raise
+        sys.stderr.write(f"arml: the command line needs the package {missing.name}: pip install 'arml[lab]'\n")
+        return 2
+    return run()
+
 
 if __name__ == "__main__":
     sys.exit(main())

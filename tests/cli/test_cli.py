@@ -52,6 +52,13 @@ def test_every_option_has_a_sentence(settings):
             assert following.value.value.endswith("."), statement.target.id
 
 
+def test_without_the_lab_the_command_says_what_to_install():
+    code = "import sys; sys.modules['tyro'] = None; from arml.__main__ import main; sys.exit(main())"
+    failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert failed.returncode == 2
+    assert failed.stderr == "arml: the command line needs the package tyro: pip install 'arml[lab]'\n"
+
+
 def test_without_a_command_the_commands_are_listed(capsys):
     assert main([]) == 0
     text = capsys.readouterr().out

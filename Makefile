@@ -29,6 +29,7 @@ types: $(INSTALLED)  ## mypy, strict
 	$(BIN)/mypy
 
 bench: $(INSTALLED)  ## cost of an update against the number of tasks
+	$(BIN)/python benchmarks/augment.py
 	$(BIN)/python benchmarks/cost.py
 
 docs: $(INSTALLED)   ## the documentation as HTML in docs/_build

@@ -26,6 +26,7 @@ EVERY_METHOD: list[Method] = [
     ARML(scale_free=True),
     ARML(projection="shift_clamp"),
     GatedARML(),
+    GatedARML(warmup=0),
     GatedARML(arml=ARML(scale_free=True)),
     AdaLoss(),
     GradNorm(),

@@ -44,7 +44,9 @@ def follow(method, jacobians):
         # root mean square of (2, 6) is sqrt(20): steps (.0447, .1342), the mean .0894 is projected away
         (ARML(lr=0.1, scale_free=True), [1, 1 + 0.2 / 20**0.5, 1 - 0.2 / 20**0.5]),
         # <g_0, g_k> = (1, -1): the opponent is off, and one task alone has weight 1
-        (GatedARML(arml=ARML(lr=0.1)), [1, 1, 0]),
+        (GatedARML(arml=ARML(lr=0.1), warmup=0), [1, 1, 0]),
+        # the first updates are ARML's
+        (GatedARML(arml=ARML(lr=0.1)), [1, 1.2, 0.8]),
         (AdaLoss(epsilon=1e-12), [1, 0.5, 2]),
         (CosineSim(), [1, 1, 0]),
         (OLAUX(lr=0.1), [1, 1.1, 0.9]),
@@ -131,7 +133,7 @@ def test_gated_arml_is_arml_when_every_task_agrees():
 
 def test_gated_weights_sum_to_the_number_of_tasks_that_are_on():
     mixed = tensor([[1, 0, 0], [1, 1, 0], [-1, 0, 2], [1, 0, -1], [-2, 0, 0]], dtype=torch.float64)
-    weights = follow(GatedARML(), mixed.expand(30, -1, -1))[-1]
+    weights = follow(GatedARML(), mixed.expand(40, -1, -1))[-1]
     assert weights[[2, 4]].tolist() == [0, 0]
     assert_close(weights[1:].sum(), tensor(2.0, dtype=torch.float64))
 
@@ -139,17 +141,24 @@ def test_gated_weights_sum_to_the_number_of_tasks_that_are_on():
 def test_a_task_that_comes_back_on_takes_part_again():
     against = tensor([[1, 0], [1, 1], [-1, 0]], dtype=torch.float64)
     agreeing = tensor([[1, 0], [1, 1], [1, 0]], dtype=torch.float64)
-    history = follow(GatedARML(decay=0.5), [against] * 5 + [agreeing] * 5)
+    history = follow(GatedARML(decay=0.5, warmup=0), [against] * 5 + [agreeing] * 5)
     assert history[4][2] == 0
     assert history[9][2] > 0
     assert_close(history[9][1:].sum(), tensor(2.0, dtype=torch.float64))
+
+
+def test_no_task_is_switched_off_before_enough_was_gathered():
+    against = tensor([[1, 0], [1, 1], [-1, 0]], dtype=torch.float64)
+    history = follow(GatedARML(warmup=4), [against] * 6)
+    assert [float(h[1:].sum()) for h in history] == pytest.approx([2, 2, 2, 2, 1, 1])
+    assert history[4][2] == 0
 
 
 def test_the_gate_weighs_past_agreement():
     """One step of mild disagreement does not switch off a task that has agreed so far."""
     agreeing = tensor([[1, 0], [1, 0]], dtype=torch.float64)
     mild = tensor([[1, 0], [-0.5, 0]], dtype=torch.float64)
-    assert follow(GatedARML(decay=0.9), [agreeing] * 10 + [mild])[-1].tolist() == [1, 1]
+    assert follow(GatedARML(decay=0.9, warmup=0), [agreeing] * 10 + [mild])[-1].tolist() == [1, 1]
     assert first_weights(CosineSim(), mild, torch.ones(2, dtype=torch.float64)).tolist() == [1, 0]
 
 
@@ -243,6 +252,7 @@ def test_torchjd_sees_only_the_tasks_in_the_batch():
         (lambda: ARML(lr=float("nan")), "`lr` should be a positive number. Got nan"),
         (lambda: ARML(projection="euclid"), "Unknown projection 'euclid'. Known: euclidean, shift_clamp"),
         (lambda: ARML(decay=1.0), r"`decay` should be in \[0, 1\)"),
+        (lambda: GatedARML(warmup=-1), "`warmup` should be a whole number of at least 0. Got -1"),
         (lambda: GatedARML(decay=-0.1), r"`decay` should be in \[0, 1\)"),
         (lambda: Fixed((1.0, -2.0)), "at least 0. Got"),
         (lambda: Fixed((1.0,)).init(torch.zeros(3)), "holds 1 weights .* but there are 2 auxiliary tasks"),

@@ -56,7 +56,7 @@ METHODS: dict[str, Method[Any]] = {
     "ARML": ARML(lr=0.1),
     "ARML scale_free": ARML(lr=0.1, scale_free=True),
     "ARML shift_clamp": ARML(lr=0.1, projection="shift_clamp"),
-    "GatedARML": GatedARML(ARML(lr=0.1), decay=0.5),
+    "GatedARML": GatedARML(ARML(lr=0.1), decay=0.5, warmup=2),
     "AdaLoss": AdaLoss(),
     "GradNorm": GradNorm(lr=0.05),
     "GradNorm last layer": GradNorm(lr=0.05, layer="2"),

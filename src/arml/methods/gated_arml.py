@@ -12,13 +12,14 @@ from arml.methods.base import Method, asked_for, beside_main, main_direction, st
 
 
 class GatedMemory(NamedTuple):
-    """ARML's memory, the running agreement with the main task [K], and which tasks are on [K]."""
+    """ARML's memory; of every task the running agreement with the main one, whether it is on, and its updates [K]."""
 
     weights: Tensor
     mean_square: Tensor
     updates: Tensor
     agreement: Tensor
     on: Tensor
+    gathered: Tensor
 
 
 @dataclass(frozen=True)
@@ -31,23 +32,27 @@ class GatedARML(Method[GatedMemory]):
     their number. A task that comes back on starts from weight 1. With all tasks off the main task is trained alone:
     the fixed sum of ARML, which must spend K on something even when every task misleads, is what this removes.
 
-    Ours, not in the paper.
+    A single product says little, so a task stays on for its first ``warmup`` updates: plain ARML, while agreement is
+    gathered. Ours, not in the paper.
     """
 
     arml: ARML = field(default_factory=ARML)
     """Settings of the step that tasks take while they are on."""
     decay: float = 0.97
     """d, how slowly past agreement is forgotten."""
+    warmup: int = 30
+    """Updates of a task before it can be switched off; about as many as the agreement remembers."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.decay < 1:
             raise ValueError(f"GatedARML: `decay` should be in [0, 1). Got {self.decay!r}.")
+        if self.warmup < 0 or self.warmup != int(self.warmup):
+            raise ValueError(f"GatedARML: `warmup` should be a whole number of at least 0. Got {self.warmup!r}.")
 
     def init(self, like: Tensor) -> GatedMemory:
         """Every task on, with weight 1."""
-        # Barely positive: on until the first evidence, whose sign then decides.
-        agreement = torch.full_like(like[1:], torch.finfo(like.dtype).tiny)
-        return GatedMemory(*self.arml.init(like), agreement, torch.ones_like(like[1:], dtype=torch.bool))
+        zeros = torch.zeros_like(like[1:])
+        return GatedMemory(*self.arml.init(like), zeros, torch.ones_like(zeros, dtype=torch.bool), zeros)
 
     def directions(self, state: GatedMemory) -> Tensor:
         """c = (1, -alpha) for the step, c = e_0 for the gate."""
@@ -60,13 +65,14 @@ class GatedARML(Method[GatedMemory]):
             return state.weights, state
         products = asked_for(signals.alignment, "an alignment")[1, 1:]
         agreement = torch.where(here, self.decay * state.agreement + (1 - self.decay) * products, state.agreement)
-        on = torch.where(here, agreement > 0, state.on)
+        gathered = state.gathered + here.to(state.gathered)
+        on = torch.where(here, (agreement > 0) | (gathered <= self.warmup), state.on)
         alpha = state.weights[1:]
         alpha = torch.where(on, torch.where(state.on, alpha, torch.ones_like(alpha)), torch.zeros_like(alpha))
         step, memory = self.arml.step(_of_arml(state), signals, here)
         alpha = self.arml.move(alpha, step, on & here, total=on.sum())
         weights = beside_main(alpha)
-        return weights, GatedMemory(*memory._replace(weights=weights), agreement, on)
+        return weights, GatedMemory(*memory._replace(weights=weights), agreement, on, gathered)
 
 
 def _of_arml(state: GatedMemory) -> ARMLMemory:

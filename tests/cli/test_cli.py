@@ -102,6 +102,12 @@ def test_every_name_a_run_may_have_becomes_an_object(tmp_path):
     assert build(Run(method="grid-0.5"), tmp_path, tmp_path).reweighter.weights == {"rotation": 0.5, "exemplar": 1.5}
 
 
+def test_gradnorm_measures_on_the_last_shared_layer(tmp_path):
+    for network, layer in (("small-32", "layer3"), ("wrn-10-1", "group3.0"), ("wrn-16-1", "group3.1")):
+        parts = build(Run(method="gradnorm", network=network), tmp_path, tmp_path)
+        assert parts.reweighter.method.layer == layer
+
+
 def test_unknown_names_list_the_known_ones(tmp_path):
     with pytest.raises(ValueError, match=r"Unknown method 'gradnrom'. Known: adaloss, arml, arml_full"):
         choose(METHODS, "gradnrom", "method")

@@ -51,6 +51,13 @@ DATASETS: dict[str, Source] = {
     "svhn": Source(svhn.load, Augment(flip=False, shift=2, noise=0.0), 1.0),
 }
 
+
+def _grid(first: float, trunk: Trunk) -> Fixed:
+    """Weights of S4L's two tasks."""
+    del trunk
+    return Fixed((first, 2 - first))
+
+
 LEARNERS: dict[str, Callable[[Run, Source], Learner]] = {
     "supervised": lambda run, source: Supervised(SupervisedSettings(), source.augment),
     "pi_model": lambda run, source: PiModel(PiModelSettings(ramp_steps=_ramp(run)), source.augment),
@@ -61,16 +68,16 @@ LEARNERS: dict[str, Callable[[Run, Source], Learner]] = {
     "s4l": lambda run, source: S4L(S4LSettings(), source.augment),
 }
 
-METHODS: dict[str, Callable[[], Method[Any]]] = {
-    "uniform": Uniform,
-    "adaloss": AdaLoss,
-    "gradnorm": GradNorm,
-    "cosine_sim": CosineSim,
-    "ol_aux": OLAUX,
-    "arml": ARML,
-    "arml_full": ARML,
-    "gated_arml": GatedARML,
-    **{f"grid-{first:g}": partial(Fixed, (first, 2 - first)) for first in (0, 0.5, 1, 1.5, 2)},
+METHODS: dict[str, Callable[[Trunk], Method[Any]]] = {
+    "uniform": lambda _: Uniform(),
+    "adaloss": lambda _: AdaLoss(),
+    "gradnorm": lambda trunk: GradNorm(layer=trunk.last_layer),
+    "cosine_sim": lambda _: CosineSim(),
+    "ol_aux": lambda _: OLAUX(),
+    "arml": lambda _: ARML(),
+    "arml_full": lambda _: ARML(),
+    "gated_arml": lambda _: GatedARML(),
+    **{f"grid-{first:g}": partial(_grid, first) for first in (0, 0.5, 1, 1.5, 2)},
 }
 
 TWO_STAGES = {"arml_full"}
@@ -110,7 +117,7 @@ def build(run: Run, data_dir: Path, cache: Path) -> Parts:
     network = Network(trunk, trunk.num_features, {"class": dataset.num_classes, **learner.heads})
     learner.start(network)
     optimizer = torch.optim.Adam(network.parameters(), lr=run.lr or learner.settings.lr)
-    reweighter = _reweighter(run, learner, network)
+    reweighter = _reweighter(run, learner, trunk)
     return Parts(
         network=network,
         learner=learner,
@@ -148,15 +155,14 @@ def _trunk(run: Run, num_channels: int) -> Trunk:
     return wrn(depth, width, num_channels, bn_momentum=run.bn_momentum)
 
 
-def _reweighter(run: Run, learner: Learner, network: Network) -> Reweighter | None:
+def _reweighter(run: Run, learner: Learner, trunk: Trunk) -> Reweighter | None:
     if not learner.tasks:
         return None
-    method = choose(METHODS, run.method, "method")()
+    method = choose(METHODS, run.method, "method")(trunk)
     if run.weight_lr is not None:
         method = _with_lr(method, run.weight_lr)
     rule = Convergence(run.window, tolerance=0.1) if run.method in TWO_STAGES else None
-    settings = {"every": run.every, "aux_scale": run.aux_scale, "convergence": rule}
-    return Reweighter(method, learner.tasks, network.trunk, **settings)  # type: ignore[arg-type]
+    return Reweighter(method, learner.tasks, trunk, every=run.every, aux_scale=run.aux_scale, convergence=rule)
 
 
 def _with_lr(method: Method[Any], lr: float) -> Method[Any]:

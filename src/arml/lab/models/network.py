@@ -12,9 +12,10 @@ from torch.nn.modules.batchnorm import _BatchNorm
 class Trunk(nn.Sequential):
     """Named layers that turn images [B, C, H, W] into features [B, num_features]."""
 
-    def __init__(self, layers: Mapping[str, nn.Module], num_features: int) -> None:
+    def __init__(self, layers: Mapping[str, nn.Module], num_features: int, last_layer: str) -> None:
+        """``last_layer`` names the last part with weights, on which GradNorm measures gradients."""
         super().__init__(OrderedDict(layers))
-        self.num_features = num_features
+        self.num_features, self.last_layer = num_features, last_layer
         for layer in self.modules():
             if isinstance(layer, nn.Conv2d):  # variance 2 / (kernel area x output channels)
                 nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")

@@ -49,7 +49,7 @@ def wrn(depth: int, width: int, num_channels: int = 3, *, bn_momentum: float = 0
         "pool": nn.AdaptiveAvgPool2d(1),
         "flat": nn.Flatten(),
     }
-    return Trunk(layers, num_features)
+    return Trunk(layers, num_features, last_layer=f"group3.{blocks - 1}")
 
 
 def bn_momentum_for(steps: int) -> float:

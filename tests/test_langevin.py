@@ -49,6 +49,21 @@ def test_the_stationary_variance_is_that_of_the_posterior(name, curvature):
     assert found == pytest.approx(1 / (curvature * NUM_EXAMPLES), rel=0.1)
 
 
+def test_noise_that_bypasses_the_momentum_is_too_wide_in_steep_directions():
+    """Why it does not: the same long-run noise on the parameters alone, 2 lr / (1 - mu) / N."""
+    theta, lr, mu, curvature = nn.Parameter(torch.zeros(CHAINS, dtype=torch.float64)), 0.002, 0.9, 10.0
+    optimizer, variances = torch.optim.SGD([theta], lr=lr, momentum=mu), []
+    for step in range(800):
+        optimizer.zero_grad()
+        (curvature * theta.square() / 2).sum().backward()
+        optimizer.step()
+        with torch.no_grad():
+            theta += (2 * lr / (1 - mu) / NUM_EXAMPLES) ** 0.5 * torch.randn_like(theta)
+        if step >= 400:
+            variances.append(float(theta.detach().var()))
+    assert sum(variances) / len(variances) > 2 / (curvature * NUM_EXAMPLES)
+
+
 def test_it_is_wrong_without_the_number_of_examples():
     make_optimizer, steps = OPTIMIZERS["sgd"]
     found = stationary_variance(make_optimizer, steps, num_examples=1)

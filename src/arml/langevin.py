@@ -23,7 +23,7 @@ class Langevin:
     With momentum :math:`\mu` noise must pass through the momentum, too, or directions of large curvature come out far
     too wide: :math:`\xi \sim \mathcal N(0,\ (1 - \mu)^2\, 2 \epsilon P\, T / N)` is added to :math:`\theta` and to
     the velocity, where :math:`\epsilon P` is how far a unit of gradient moves :math:`\theta` in the long run, for SGD
-    lr / (1 - mu) (Chen, Fox and Guestrin, *Stochastic Gradient Hamiltonian Monte Carlo*, ICML 2014, eq. 15).
+    lr / (1 - mu) (Chen, Fox and Guestrin, *Stochastic Gradient Hamiltonian Monte Carlo*, ICML 2014).
 
     The first stage of ARML's Algorithm 1: noise until the weights have converged, then plain optimisation. The authors'
     release adds noise to the gradient instead, before Adam rescales it, with a variance of its own.

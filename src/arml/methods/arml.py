@@ -28,7 +28,7 @@ class ARML(Method[ARMLMemory]):
     by one projected gradient step an update. With :math:`r = g_0 - \sum_k \alpha_k g_k` the slope is
     :math:`-2 \langle g_k, r \rangle`, so inner products with the one direction c = (1, -alpha) are enough.
 
-    Shi et al., *Auxiliary Task Reweighting for Minimum-data Learning*, NeurIPS 2020, Algorithm 1 (eq. 11) and, without
+    Shi et al., *Auxiliary Task Reweighting for Minimum-data Learning*, NeurIPS 2020, Algorithm 1 and, without
     noise and second stage, Algorithm 2. The authors' release shifts and clamps instead of projecting
     (``projection="shift_clamp"``), skips the step of theta whenever it updates alpha, and counts as shared all but the
     last six tensors of the network; none of that is done here.

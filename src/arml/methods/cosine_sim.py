@@ -13,8 +13,8 @@ from arml.methods.base import Method, Weights, asked_for, beside_main, main_dire
 class CosineSim(Method[Weights]):
     r"""A task counts when its gradient agrees with the main one: :math:`w_k = 1[\langle g_0, g_k \rangle > 0]`.
 
-    Du et al., *Adapting Auxiliary Losses Using Gradient Similarity*, arXiv:1812.02224, the unweighted version
-    (Algorithm 1). The ARML release looks at the last tensor of the last block only and freezes the gates after
+    Du et al., *Adapting Auxiliary Losses Using Gradient Similarity*, arXiv:1812.02224, the unweighted version.
+    The ARML release looks at the last tensor of the last block only and freezes the gates after
     50 000 steps; here all shared parameters count.
     """
 

@@ -27,7 +27,7 @@ class GradNorm(Method[GradNormMemory]):
         w_k \leftarrow w_k - \beta\, \mathrm{sign}(G_k - \bar G \rho_k^{a}) \|g_k\|
 
     then the weights are scaled to the sum K. A slow task has a large :math:`\rho_k`, so its target is high and it gains
-    weight. Chen et al., *GradNorm*, ICML 2018, Algorithm 1, for the auxiliary tasks; the main task counts 1, as in the
+    weight. Chen et al., *GradNorm*, ICML 2018, for the auxiliary tasks; the main task counts 1, as in the
     ARML release (which also differentiates through the mean norm; the paper's text holds it fixed, and so do we).
 
     The rate of a task whose loss is, or began, near or below zero has no meaning: it counts as average.

@@ -25,7 +25,7 @@ class OLAUX(Method[OLAUXMemory]):
     .. math:: w_k \leftarrow \max\Bigl(0,\ w_k + \beta \sum_{t=1}^{N} \langle g_0^{(t)}, g_k^{(t)} \rangle\Bigr)
 
     once every N updates: one step of gradient descent on how much N training steps lower the main loss. Lin et al.,
-    *Adaptive Auxiliary Task Weighting for Reinforcement Learning*, NeurIPS 2019, Algorithm 1. The ARML release has
+    *Adaptive Auxiliary Task Weighting for Reinforcement Learning*, NeurIPS 2019. The ARML release has
     N = 1 and, as here, no normalisation; its step size of theta is part of our beta.
     """
 

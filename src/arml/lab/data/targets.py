@@ -1,0 +1,62 @@
+"""What can be asked about an example: yes or no, which class, how much. Labels may be missing."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """One column of labels.
+
+    >>> smiles = Target(torch.tensor([0.0, 1.0, float("nan")]), classes=("no", "yes"))
+    >>> smiles.is_binary, smiles.num_outputs, smiles.present.tolist()
+    (True, 1, [True, True, False])
+    """
+
+    values: Tensor
+    """float32, [N]: the number of the class, or the number itself; NaN where the label is missing."""
+    classes: tuple[str, ...] = ()
+    """Names of the classes in the order of their numbers; none for a target that is a number."""
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the target is a number rather than a class."""
+        return not self.classes
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes; one logit tells them apart."""
+        return len(self.classes) == 2
+
+    @property
+    def num_outputs(self) -> int:
+        """Outputs that a head for this target needs: a logit, a number, or a logit for every class."""
+        return len(self.classes) if len(self.classes) > 2 else 1
+
+    @property
+    def present(self) -> Tensor:
+        """Where there is a label, bool, [N]."""
+        return ~torch.isnan(self.values)
+
+
+class Rows(NamedTuple):
+    """Which examples are for what: indices, int64, ascending."""
+
+    train: Tensor
+    validation: Tensor
+    test: Tensor
+
+
+class Examples(NamedTuple):
+    """Examples with several targets each, of which one will be the main task's."""
+
+    name: str
+    targets: dict[str, Target]
+    inputs: Callable[[Tensor], Tensor]
+    """Training rows -> inputs of all rows, [N, ...]: uint8 images, or features standardised on the training rows."""
+    rows: Rows | None = None
+    """The data set's own division; ``None``: it has none, and the seed draws one."""

@@ -1,4 +1,4 @@
-# On a fresh machine with Python 3.10 or newer each target does all the set-up it needs.
+# On a fresh machine with Python 3.11 or newer each target does all the set-up it needs.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed

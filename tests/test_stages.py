@@ -15,13 +15,26 @@ STAGES = [
     "langevin",
     "lab",
     "report",
+    "sklearn",
     "cli",
 ]
 CORE = STAGES[: STAGES.index("lab")]
 INSIDE = {
     "gradients": ["shared", "signals", "backward", "forward", "auto", "measure"],
     "methods": ["_simplex", "base", "arml"],
-    "lab": ["data", "models", "tasks", "learners", "run", "trace", "train", "sweep", "experiments"],
+    "lab": [
+        "data",
+        "models",
+        "tasks",
+        "learners",
+        "metrics",
+        "environment",
+        "run",
+        "trace",
+        "train",
+        "sweep",
+        "experiments",
+    ],
 }
 CORE_MAY_IMPORT = {"torch", "numpy", "arml"}
 PACKAGE = Path(arml.__file__).parent

@@ -11,9 +11,12 @@ import pytest
 
 from arml.cli import main
 from arml.cli.main import COMMANDS
-from arml.cli.names import DATASETS, LEARNERS, METHODS, build, choose
+from arml.cli.names import METHODS, choose
+from arml.cli.semi_supervised import DATASETS, LEARNERS
+from arml.cli.settings import SETTINGS, build
 from arml.lab.experiments import semi_supervised as ssl
-from arml.lab.run import Run
+from arml.lab.experiments.weightings import GRID, WEIGHTINGS
+from arml.lab.run import Run, SemiSupervised
 
 QUICK = [
     "--steps",
@@ -40,14 +43,21 @@ def test_help_explains_the_command(words, capsys):
     assert stop.value.code == 0
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert COMMANDS[words].about() in text
-    assert "--data-dir PATH Where" in text
+    assert ("--data-dir PATH Where" in text) == (words[0] in ("train", "compare", "data"))
 
 
-@pytest.mark.parametrize("settings", [Run, *(command.settings for command in COMMANDS.values())])
-def test_every_option_has_a_sentence(settings):
-    (tree,) = ast.parse(inspect.getsource(settings)).body
+OPTIONS = {Run, *(part for setting in SETTINGS.values() for part in (setting.run, setting.table))}
+OPTIONS |= {getattr(command.options, "__origin__", command.options) for command in COMMANDS.values()}
+
+
+@pytest.mark.parametrize("options", sorted(OPTIONS, key=repr), ids=lambda options: options.__qualname__)
+def test_every_option_has_a_sentence(options):
+    (tree,) = ast.parse(inspect.getsource(options)).body
     for statement, following in itertools.pairwise([*tree.body, None]):
-        if isinstance(statement, ast.AnnAssign) and statement.target.id != "run":
+        hidden = isinstance(statement, ast.AnnAssign) and (
+            statement.target.id in ("run", "table_lines") or "ClassVar" in ast.unparse(statement.annotation)
+        )
+        if isinstance(statement, ast.AnnAssign) and not hidden:
             assert isinstance(following, ast.Expr), statement.target.id
             assert following.value.value.endswith("."), statement.target.id
 
@@ -62,7 +72,7 @@ def test_without_the_lab_the_command_says_what_to_install():
 def test_without_a_command_the_commands_are_listed(capsys):
     assert main([]) == 0
     text = capsys.readouterr().out
-    assert all(f"arml {first} {second}" in text for first, second in COMMANDS)
+    assert all(f"arml {' '.join(words)}" in text for words in COMMANDS)
 
 
 def test_an_unknown_command_lists_the_known_ones(capsys):
@@ -85,7 +95,7 @@ def test_the_paper_preset_is_the_papers_protocol():
     run = ssl.paper("cifar10")
     assert (run.steps, run.labels, run.network) == (200_000, 4000, "wrn-28-2")
     assert run.batch_labelled + run.batch_unlabelled == 256
-    assert run.lr_drop_at * run.steps == 160_000
+    assert run.lr_drop_at[0] * run.steps == 160_000
     assert LEARNERS["s4l"](run, DATASETS["cifar10"]).settings.lr == 0.005
     assert run.lr_drop * 0.005 == pytest.approx(0.001)
     assert ssl.paper("svhn").labels == 1000
@@ -93,18 +103,21 @@ def test_the_paper_preset_is_the_papers_protocol():
 
 def test_every_name_a_run_may_have_becomes_an_object(tmp_path):
     for learner in (*ssl.COMPARED, "s4l"):
-        parts = build(Run(learner=learner, method="uniform"), tmp_path, tmp_path)
+        parts = build(SemiSupervised(learner=learner, method="uniform"), tmp_path, tmp_path)
         assert (parts.reweighter is None) == (learner == "supervised")
-    for method in (*ssl.WEIGHTINGS, *ssl.GRID):
-        parts = build(Run(method=method), tmp_path, tmp_path)
+    for method in (*WEIGHTINGS, *GRID):
+        parts = build(SemiSupervised(method=method), tmp_path, tmp_path)
         assert (parts.noise is not None) == (method == "arml_full")
-    assert set(METHODS) == {*ssl.WEIGHTINGS, *ssl.GRID}
-    assert build(Run(method="grid-0.5"), tmp_path, tmp_path).reweighter.weights == {"rotation": 0.5, "exemplar": 1.5}
+    assert set(METHODS) == {*WEIGHTINGS, *GRID}
+    assert build(SemiSupervised(method="grid-0.5"), tmp_path, tmp_path).reweighter.weights == {
+        "rotation": 0.5,
+        "exemplar": 1.5,
+    }
 
 
 def test_gradnorm_measures_on_the_last_shared_layer(tmp_path):
     for network, layer in (("small-32", "layer3"), ("wrn-10-1", "group3.0"), ("wrn-16-1", "group3.1")):
-        parts = build(Run(method="gradnorm", network=network), tmp_path, tmp_path)
+        parts = build(SemiSupervised(method="gradnorm", network=network), tmp_path, tmp_path)
         assert parts.reweighter.method.layer == layer
 
 
@@ -112,9 +125,9 @@ def test_unknown_names_list_the_known_ones(tmp_path):
     with pytest.raises(ValueError, match=r"Unknown method 'gradnrom'. Known: adaloss, arml, arml_full"):
         choose(METHODS, "gradnrom", "method")
     with pytest.raises(
-        ValueError, match=r"Unknown network 'resnet'. Known: small-FEATURES such as small-32, wrn-DEPTH-WIDTH"
+        ValueError, match=r"'resnet' is no network for images. Known: small-FEATURES such as small-32, plain-FEAT"
     ):
-        build(Run(network="resnet"), tmp_path, tmp_path)
+        build(SemiSupervised(network="resnet"), tmp_path, tmp_path)
 
 
 def test_train_says_where_things_are_and_does_not_repeat_itself(tmp_path):
@@ -138,9 +151,10 @@ def test_compare_makes_a_table_and_survives_a_failing_line(tmp_path):
     words = ["compare", "ssl", *QUICK, "--seeds", "2", "--learners", "supervised", "--methods", "uniform", "arml"]
     done = arml(*words, "--no-grid", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    table = json.loads((tmp_path / "compare-digits.json").read_text())
-    assert [row["line"] for row in table] == ["supervised", "uniform", "arml"]
-    assert {row["error"]["n"] for row in table} == {2}
+    table = json.loads((tmp_path / "compare-ssl-digits.json").read_text())
+    lines = [(row["line"]["learner"], row["line"]["method"]) for row in table]
+    assert lines == [("supervised", ""), ("s4l", "uniform"), ("s4l", "arml")]
+    assert {row["metrics"]["error"]["n"] for row in table} == {2}
     assert "S4L + ARML" in done.stdout
     # Two labels a class for a class that has not got them: every run fails, the others' table is still shown.
     failed = arml(*words, "--no-grid", "--out", str(tmp_path), "--label-counts", "50", "100000")

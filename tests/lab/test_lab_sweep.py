@@ -7,10 +7,10 @@ from pathlib import Path
 
 import torch
 
-from arml.lab.run import Run
+from arml.lab.run import Run, SemiSupervised
 from arml.lab.sweep import run_all
 
-RUNS = [Run(seed=seed) for seed in range(4)]
+RUNS = [SemiSupervised(seed=seed) for seed in range(4)]
 
 
 def succeed(run: Run, folder: Path) -> None:

@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from arml.cli.names import build
-from arml.lab.run import Run, is_done
+from arml.cli.settings import build
+from arml.lab.run import Domains, MultiLabel, Run, SemiSupervised, is_done
 from arml.lab.trace import Trace, read, result
 from arml.lab.train import Parts, Progress, error_rate, train
 
-TINY = Run(steps=12, batch_labelled=8, batch_unlabelled=8, evaluate_every=4, record_every=2, checkpoint_every=3)
+OFTEN = {"steps": 12, "evaluate_every": 4, "record_every": 2, "checkpoint_every": 3}
+TINY = SemiSupervised(batch_labelled=8, batch_unlabelled=8, **OFTEN)
+ATTRIBUTES = MultiLabel(network="mlp-16", batch_main=8, batch_aux=8, dropout=0.3, **OFTEN)
 
 
 def made(run: Run, folder: Path) -> Parts:
@@ -27,8 +29,9 @@ def made(run: Run, folder: Path) -> Parts:
 
 def test_the_record_holds_what_a_report_needs(tmp_path):
     outcome = train(TINY, made(TINY, tmp_path), tmp_path / "run")
-    run, records = read(tmp_path / "run" / "record.jsonl")
+    run, records, where = read(tmp_path / "run" / "record.jsonl")
     assert run == TINY
+    assert where["torch"] == torch.__version__
     assert result(records) == outcome
     steps = [r["step"] for r in records if "losses" in r]
     assert steps == [2, 4, 6, 8, 10, 12]
@@ -45,11 +48,16 @@ def test_the_network_is_chosen_by_validation_and_tested_once(tmp_path, monkeypat
     looked_at = []
     errors = iter([30.0, 10.0, 20.0, 99.0, 98.0])
 
-    def fake(network, images, preprocess):
-        looked_at.append("test" if images is parts.test else "validation")
-        return next(errors)
+    def look(examples):
+        def evaluate(network):
+            assert not network.training
+            looked_at.append(examples)
+            return {"error": next(errors)}
 
-    monkeypatch.setattr("arml.lab.train.error_rate", fake)
+        return evaluate
+
+    monkeypatch.setattr(parts, "validation", look("validation"))
+    monkeypatch.setattr(parts, "test", look("test"))
     outcome = train(TINY, parts, tmp_path / "run")
     assert looked_at == ["validation"] * 3 + ["test", "test"]
     assert (outcome["step"], outcome["validation_error"]) == (8, 10.0)
@@ -57,8 +65,25 @@ def test_the_network_is_chosen_by_validation_and_tested_once(tmp_path, monkeypat
 
 
 def test_the_earliest_of_equally_good_networks_counts(tmp_path, monkeypatch):
-    monkeypatch.setattr("arml.lab.train.error_rate", lambda *_: 5.0)
-    assert train(TINY, made(TINY, tmp_path), tmp_path / "run")["step"] == 4
+    parts = made(TINY, tmp_path)
+    monkeypatch.setattr(parts, "validation", lambda _: {"error": 5.0})
+    assert train(TINY, parts, tmp_path / "run")["step"] == 4
+
+
+def test_another_measure_may_choose(tmp_path, monkeypatch):
+    parts, seen = made(ATTRIBUTES, tmp_path), iter([60.0, 80.0, 70.0])
+    monkeypatch.setattr(parts, "validation", lambda _: {"error": 5.0, "average_precision": next(seen)})
+    outcome = train(ATTRIBUTES, parts, tmp_path / "run")
+    assert (outcome["step"], outcome["validation_average_precision"]) == (8, 80.0)
+    assert {"test_average_precision", "test_auc", "test_majority_error"} <= set(outcome)
+
+
+def test_the_step_size_falls_at_each_share(tmp_path, monkeypatch):
+    run = replace(TINY, lr=1.0, lr_drop=0.1, lr_drop_at=(0.25, 0.5))
+    parts, rates = made(run, tmp_path), []
+    monkeypatch.setattr(parts.learner, "after_step", lambda _: rates.append(parts.optimizer.param_groups[0]["lr"]))
+    train(run, parts, tmp_path / "run")
+    assert rates == pytest.approx([1.0] * 3 + [0.1] * 3 + [0.01] * 6)
 
 
 def test_error_rate_by_hand():
@@ -74,8 +99,9 @@ def test_error_rate_by_hand():
 
 @pytest.mark.parametrize("method", ["arml", "arml_full", "gated_arml", "gradnorm"])
 @pytest.mark.parametrize("crash_after", [4, 7])
-def test_resuming_from_a_checkpoint_gives_the_same_bytes(tmp_path, monkeypatch, method, crash_after):
-    run = replace(TINY, method=method, every=2)
+@pytest.mark.parametrize("setting", [TINY, replace(ATTRIBUTES, optimizer="sgd")], ids=lambda run: run.setting)
+def test_resuming_from_a_checkpoint_gives_the_same_bytes(tmp_path, monkeypatch, setting, method, crash_after):
+    run = replace(setting, method=method, every=2)
     train(run, made(run, tmp_path), tmp_path / "whole")
 
     parts, steps = made(run, tmp_path), []
@@ -161,3 +187,13 @@ def test_names_of_runs_are_readable_and_differ():
     assert TINY.name().startswith("digits-50-s4l-arml-0-")
     assert TINY.name() != replace(TINY, aux_scale=0.5).name()
     assert TINY.name() == replace(TINY).name()
+    assert "/" not in replace(ATTRIBUTES, main="a/b c").name()
+
+
+@pytest.mark.parametrize(
+    "run", [TINY, replace(ATTRIBUTES, aux=("Class2", "Class3"), labels=None), Domains(shots="all")]
+)
+def test_a_record_gives_back_the_run(tmp_path, run):
+    with Trace(tmp_path / "record.jsonl", run):
+        pass
+    assert read(tmp_path / "record.jsonl").run == run

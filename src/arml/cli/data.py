@@ -25,7 +25,7 @@ class Fetch:
     """Download a data set: with checksum, and going on where an earlier attempt stopped."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """Such as cifar10 or svhn; `arml data list` shows all names."""
+    """Such as cifar10 or celeba; `arml data list` shows all names."""
     data_dir: Path = field(default_factory=data_folder)
     """Where to put it; default: the environment variable ARML_DATA, or data."""
     base_url: str | None = None
@@ -37,7 +37,7 @@ class Check:
     """Read a data set and say what is in it."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """Such as cifar10 or svhn; `arml data list` shows all names."""
+    """Such as cifar10 or celeba; `arml data list` shows all names."""
     data_dir: Path = field(default_factory=data_folder)
     """Where data sets are; default: the environment variable ARML_DATA, or data."""
 
@@ -55,7 +55,7 @@ def run_list(command: List, console: Console) -> int:
 def run_fetch(command: Fetch, console: Console) -> int:
     """Downloads what is missing."""
     row = fetch.fetch(command.name, command.data_dir, command.base_url)
-    console.print(f"{row.name}: {row.state} in {row.where}, {row.train} training and {row.test} test images")
+    console.print(f"{row.name}: {row.state} in {row.where}, {row.train} training and {row.test} test examples")
     return 0
 
 

@@ -9,28 +9,49 @@ from typing import Any
 import tyro
 from rich.console import Console
 
-from arml.cli import compare, data, train
-from arml.lab.experiments.semi_supervised import PRESETS
+from arml.cli import compare, data, report, train
+from arml.cli.compare import Compare
+from arml.cli.settings import SETTINGS, Setting
+from arml.cli.train import Train
 from arml.lab.run import Run
 
 
 @dataclass(frozen=True)
 class Command:
-    """What two words on the command line stand for."""
+    """What one or two words on the command line stand for."""
 
-    settings: type[Any]
+    options: Any
+    """A dataclass."""
     run: Callable[[Any, Console], int]
-    has_presets: bool = False
-    """Whether ``--preset`` and ``--dataset`` decide the defaults of the other options."""
+    default: Callable[[Sequence[str]], Any] | None = None
+    """For commands of a setting: the defaults, which ``--preset`` and ``--dataset`` among the words decide."""
 
     def about(self) -> str:
         """The first line of its help."""
-        return (self.settings.__doc__ or "").strip().splitlines()[0]
+        return str(getattr(self.options, "__origin__", self.options).__doc__).strip().splitlines()[0]
 
 
-COMMANDS: dict[tuple[str, str], Command] = {
-    ("train", "ssl"): Command(train.Train, train.run_train, has_presets=True),
-    ("compare", "ssl"): Command(compare.Compare, compare.run_compare, has_presets=True),
+def _train(setting: Setting) -> Command:
+    return Command(Train[setting.run], train.run_train, lambda words: Train(_preset(setting, words)))  # type: ignore[name-defined]
+
+
+def _compare(setting: Setting) -> Command:
+    return Command(
+        Compare[setting.run, setting.table],  # type: ignore[name-defined]
+        compare.run_compare,
+        lambda words: _comparison(setting, _preset(setting, words)),
+    )
+
+
+def _comparison(setting: Setting, run: Run) -> Compare[Run, Any]:
+    return Compare(run, setting.lines(run) if setting.lines is not None else setting.table(), seeds=setting.seeds)
+
+
+COMMANDS: dict[tuple[str, ...], Command] = {
+    **{("train", name): _train(setting) for name, setting in SETTINGS.items()},
+    **{("compare", name): _compare(setting) for name, setting in SETTINGS.items()},
+    ("report",): Command(report.ReportRuns, report.run_report),
+    ("labels",): Command(report.Labels, report.run_labels),
     ("data", "list"): Command(data.List, data.run_list),
     ("data", "fetch"): Command(data.Fetch, data.run_fetch),
     ("data", "check"): Command(data.Check, data.run_check),
@@ -40,12 +61,12 @@ COMMANDS: dict[tuple[str, str], Command] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; 0 if all went well, 1 if something failed, 2 if the words could not be understood."""
     words, console = list(sys.argv[1:] if argv is None else argv), Console()
-    command = COMMANDS.get((words[0], words[1])) if len(words) > 1 else None
-    if command is None:
+    name = next((known for known in (tuple(words[:2]), tuple(words[:1])) if known in COMMANDS), None)
+    if name is None:
         return _help(words, console)
-    prog = f"arml {words[0]} {words[1]}"
-    default = {"default": command.settings(run=_preset(words[2:]))} if command.has_presets else {}
-    settings = tyro.cli(command.settings, prog=prog, args=words[2:], **default)
+    command, prog, words = COMMANDS[name], f"arml {' '.join(name)}", words[len(name) :]
+    default = {"default": command.default(words)} if command.default is not None else {}
+    settings = tyro.cli(command.options, prog=prog, args=words, **default)
     try:
         return command.run(settings, console)
     except ValueError as error:  # what the user gave does not fit; anything else is a bug and shows its place
@@ -58,14 +79,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _preset(words: Sequence[str]) -> Run:
+def _preset(setting: Setting, words: Sequence[str]) -> Run:
     """The defaults that ``--preset`` and ``--dataset`` stand for; wrong names are left to the full parser."""
-    parser = ArgumentParser(add_help=False, exit_on_error=False)
+    parser = ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
     parser.add_argument("--preset", default="cpu")
-    parser.add_argument("--dataset", default="digits")
+    parser.add_argument("--dataset", default=setting.datasets[0])
+    if setting.own_data:
+        parser.add_argument(f"--{setting.own_data}", dest="own")
     known, _ = parser.parse_known_args(list(words))
-    preset = PRESETS.get(known.preset, PRESETS["cpu"])
-    return preset(known.dataset if known.dataset in ("digits", "mnist5k", "cifar10", "svhn") else "digits")
+    dataset = setting.own_data if getattr(known, "own", None) else known.dataset
+    preset = setting.presets.get(known.preset, setting.presets["cpu"])
+    return preset(dataset if dataset in setting.datasets else setting.datasets[0])
 
 
 def _help(words: Sequence[str], console: Console) -> int:
@@ -73,8 +97,8 @@ def _help(words: Sequence[str], console: Console) -> int:
     if not asked:
         Console(stderr=True).print(f"Unknown command {' '.join(words[:2])!r}.", style="red", highlight=False)
     console.print("arml: how much each auxiliary task should count, learned in one training run\n")
-    for (first, second), command in COMMANDS.items():
-        if not words or words[0] not in {name for name, _ in COMMANDS} or words[0] == first:
-            console.print(f"  arml {first} {second:<8} {command.about()}", highlight=False)
+    for name, command in COMMANDS.items():
+        if not words or words[0] not in {known[0] for known in COMMANDS} or words[0] == name[0]:
+            console.print(f"  arml {' '.join(name):<14} {command.about()}", highlight=False)
     console.print("\nEach of them has --help.")
     return 0 if asked else 2

@@ -3,19 +3,20 @@
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Generic, Literal, TypeVar
 
 import torch
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from arml.cli.names import build
+from arml.cli.progress import bar, counting
+from arml.cli.settings import SETTINGS, build
 from arml.lab.run import Run, is_done
 from arml.lab.trace import Record, read, result
 from arml.lab.train import train
 
 Preset = Literal["cpu", "paper"]
+R = TypeVar("R", bound=Run)
 
 
 def data_folder() -> Path:
@@ -24,10 +25,10 @@ def data_folder() -> Path:
 
 
 @dataclass(frozen=True)
-class Train:
-    """Train one network and choose it by its validation error; the test images are looked at once, at the end."""
+class Train(Generic[R]):
+    """Train one network and choose it on validation examples; the test examples are looked at once, at the end."""
 
-    run: Annotated[Run, tyro.conf.arg(name="")]
+    run: Annotated[R, tyro.conf.arg(name="")]
     preset: Preset = "cpu"
     """Defaults of all other options: cpu takes minutes, paper is the exact protocol of the paper."""
     out: Path = Path("runs")
@@ -40,43 +41,59 @@ class Train:
     """Threads of torch: for small networks one is fastest."""
 
 
-def run_train(command: Train, console: Console) -> int:
+def run_train(command: Train[Run], console: Console) -> int:
     """Trains with a progress bar and says where the record is."""
-    folder = command.out / command.run.name()
+    setting = SETTINGS[command.run.setting]
+    run = setting.completed(command.run)
+    folder = command.out / run.name()
     if is_done(folder):
         console.print(f"This run is complete; remove {folder} to repeat it.")
         outcome = result(read(folder / "record.jsonl").records) or {}
     else:
         torch.set_num_threads(command.threads)
-        outcome = _with_progress(command, folder, console)
-    console.print(f"test error {outcome['test_error']:.2f} % (chosen at step {outcome['step']} by its validation error")
-    console.print(f"{outcome['validation_error']:.2f} %; at the last step {outcome['test_error_last']:.2f} %)")
+        with counting("reading data", console) as count:
+            setting.prepare(run, command.data_dir, command.out / "cache", count)
+        outcome = _with_progress(command, run, folder, console)
+    console.print(f"test error {outcome['test_error']:.2f} %, chosen at step {outcome['step']} on validation examples")
+    console.print(
+        f"(error there {outcome['validation_error']:.2f} %; test at the last step {outcome['test_error_last']:.2f} %)"
+    )
+    for name, value in _further(outcome).items():
+        console.print(f"test {name} {value:.2f}")
     if outcome["weights"]:
         console.print("weights " + _weights(outcome))
     console.print(f"record {folder / 'record.jsonl'}; curves: tensorboard --logdir {folder}")
     return 0
 
 
-def _with_progress(command: Train, folder: Path, console: Console) -> Record:
-    run = command.run
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TimeRemainingColumn(), TextColumn("{task.fields[seen]}"), console=console) as progress:
-        bar = progress.add_task(f"{run.learner} {run.method}", total=run.steps, seen="")
+def _with_progress(command: Train[Run], run: Run, folder: Path, console: Console) -> Record:
+    with bar(console, seen=True) as progress:
+        task = progress.add_task(" ".join(word for word in run.line() if word), total=run.steps, seen="")
         latest: dict[str, str] = {}
 
         def watch(record: Record) -> None:
             if "losses" in record:
-                latest["loss"], latest["weights"] = f"loss {record['losses']['main']:.3f}", _weights(record)
+                loss = record["losses"].get("main")  # a batch may have no main label
+                latest["loss"], latest["weights"] = f"loss {loss:.3f}" if loss is not None else "", _weights(record)
             elif "test_error" not in record:
-                latest["accuracy"] = f"validation accuracy {100 - record['validation_error']:.1f} %"
+                latest["error"] = f"validation error {record['validation_error']:.1f} %"
                 if not console.is_terminal:  # a log file shows no bar
                     console.print(f"step {record['step']}  " + "  ".join(latest.values()))
             done = max(record["step"], progress.tasks[0].completed)
-            progress.update(bar, completed=done, seen="  ".join(latest.values()))
+            progress.update(task, completed=done, seen="  ".join(latest.values()))
 
         parts = build(run, command.data_dir, command.out / "cache")
         return train(run, parts, folder, resume=command.resume, watch=watch)
 
 
+def _further(outcome: Record) -> dict[str, float]:
+    """What was found on the test examples besides the error."""
+    named = {key.removeprefix("test_").replace("_", " "): value for key, value in outcome.items() if key[:5] == "test_"}
+    return {name: value for name, value in named.items() if name not in ("error", "error last")}
+
+
 def _weights(record: Record) -> str:
-    return "  ".join(f"{name} {weight:.2f}" for name, weight in record.get("weights", {}).items())
+    """All weights if they are few, else the three largest."""
+    weights = record.get("weights", {})
+    shown = sorted(weights, key=lambda name: -weights[name])[:3] if len(weights) > 4 else list(weights)
+    return "  ".join(f"{name} {weights[name]:.2f}" for name in shown) + (" ..." if len(shown) < len(weights) else "")

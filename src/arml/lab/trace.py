@@ -6,7 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from arml.lab.run import Run
+from arml.lab.environment import environment
+from arml.lab.run import SETTINGS, Run
 
 Record = dict[str, Any]
 
@@ -24,7 +25,7 @@ class Trace:
             self._file.truncate(position)
             self._file.seek(position)
         else:
-            self.write({"run": asdict(run)})
+            self.write({"setting": run.setting, "run": asdict(run), "environment": environment()})
 
     def write(self, record: Record) -> None:
         """Adds a line."""
@@ -48,15 +49,26 @@ class Recorded(NamedTuple):
 
     run: Run
     records: list[Record]
+    environment: dict[str, str]
+    """Where it was made: versions and processor."""
 
 
 def read(path: Path) -> Recorded:
     """The record in ``path``; a last line that was cut off by a crash is left out."""
-    lines = path.read_text().split("\n")
-    parsed = [json.loads(line) for line in lines[:-1]]
-    if not parsed or "run" not in parsed[0]:
-        raise ValueError(f"{path} is no record of a run: its first line should be a JSON object with the key 'run'.")
-    return Recorded(Run.from_record(parsed[0]["run"]), parsed[1:])
+    try:
+        first, *records = [json.loads(line) for line in path.read_text().split("\n")[:-1]]
+        run = SETTINGS[first["setting"]](**{key: _as_tuple(value) for key, value in first["run"].items()})
+        return Recorded(run, records, first["environment"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} is no record of a run ({type(error).__name__}: {error}). Its first line should be a JSON object "
+            "with the keys setting, run and environment, as `arml train` writes it."
+        ) from error
+
+
+def _as_tuple(value: Any) -> Any:
+    """JSON has lists where runs have tuples."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def result(records: list[Record]) -> Record | None:

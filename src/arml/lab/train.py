@@ -1,59 +1,59 @@
 """The loop: batch, losses, weights, backward, step, record. Evaluation and checkpoints."""
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.optim import Adam
+from torch.optim import Optimizer
 from torch.utils.tensorboard import SummaryWriter
 
 from arml.gradients import alignment
 from arml.lab.data.base import Images
-from arml.lab.data.batches import Sampler
-from arml.lab.learners.base import Batch, Learner
+from arml.lab.data.batches import Batches
+from arml.lab.learners.base import Learner
 from arml.lab.models.network import Network
 from arml.lab.run import Run
 from arml.lab.trace import Record, Trace
 from arml.langevin import Langevin
 from arml.reweighter import Reweighter
 
+B = TypeVar("B")
 Watch = Callable[[Record], None]
 """Is shown every record as it is written, for progress bars."""
+Metrics = dict[str, float]
+"""How good a network is, by name; ``"error"``, in %, is always there."""
+Evaluate = Callable[[Network], Metrics]
+"""Looks at the validation or the test examples."""
 
 
 @dataclass
-class Parts:
+class Parts(Generic[B]):
     """Everything a run trains with, made from its description."""
 
     network: Network
-    learner: Learner
+    learner: Learner[B]
     reweighter: Reweighter | None
     """``None`` for learners without auxiliary losses."""
-    optimizer: Adam
+    optimizer: Optimizer
     noise: Langevin | None
-    labelled: Sampler
-    unlabelled: Sampler
+    batches: Batches[B]
     generator: torch.Generator
     """Of everything the learner draws."""
-    train: Images
-    validation: Images
-    test: Images
-    preprocess: Callable[[Tensor], Tensor]
-
-    def batch(self) -> Batch:
-        """The next labelled and unlabelled images."""
-        chosen, pool = next(self.labelled), next(self.unlabelled)
-        x, y = self.train.x[chosen], self.train.y[chosen]
-        return Batch(self.preprocess(x), y, self.preprocess(self.train.x[pool]))
+    validation: Evaluate
+    test: Evaluate
+    score: Callable[[Metrics], float] | None = itemgetter("error")
+    """What the network is chosen by on validation examples: less is better; ``None``: the last network counts."""
 
 
-def train(run: Run, parts: Parts, folder: Path, *, resume: bool = False, watch: Watch = lambda _: None) -> Record:
-    """Trains until ``run.steps``, chooses the network by its validation error, and looks at the test images once."""
+def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watch: Watch = lambda _: None) -> Record:
+    """Trains until ``run.steps``, chooses the network on validation examples, and looks at the test examples once."""
     folder.mkdir(parents=True, exist_ok=True)
     progress = Progress.load(folder, parts) if resume else Progress()
     path = folder / "record.jsonl"
@@ -67,14 +67,10 @@ def train(run: Run, parts: Parts, folder: Path, *, resume: bool = False, watch: 
         parts.network.train()
         for step in range(progress.step, run.steps):
             _set_lr(parts.optimizer, run, step)
-            main, aux = parts.learner.losses(parts.network, parts.batch(), step, parts.generator)
-            loss = parts.reweighter(main, aux) if parts.reweighter is not None else main
+            losses = losses_of(parts, step)
             if (step + 1) % run.record_every == 0:
-                record(_seen(step + 1, parts, main, aux))
-            parts.optimizer.zero_grad()
-            loss.backward()
-            parts.optimizer.step()
-            parts.learner.after_step(parts.network)
+                record(_seen(step + 1, parts, losses))
+            descend(parts, losses.joint)
             if (step + 1) % run.evaluate_every == 0 or step + 1 == run.steps:
                 record(progress.evaluated(step + 1, parts))
             if (step + 1) % run.checkpoint_every == 0 or step + 1 == run.steps:
@@ -85,26 +81,56 @@ def train(run: Run, parts: Parts, folder: Path, *, resume: bool = False, watch: 
     return outcome
 
 
+class Losses(NamedTuple):
+    """Of one step."""
+
+    joint: Tensor
+    """What is minimised."""
+    main: Tensor | None
+    """``None`` if the batch has no main label."""
+    aux: dict[str, Tensor]
+
+
+def losses_of(parts: Parts[B], step: int) -> Losses:
+    """The losses on the next batch; may update the weights."""
+    main, aux = parts.learner.losses(parts.network, parts.batches.next(), step, parts.generator)
+    if parts.reweighter is not None:
+        return Losses(parts.reweighter(main, aux), main, aux)
+    if main is None:
+        raise ValueError("There is nothing to learn from: no auxiliary task, and no label of the main task.")
+    return Losses(main, main, aux)
+
+
+def descend(parts: Parts[Any], loss: Tensor) -> None:
+    """One step of the optimiser."""
+    parts.optimizer.zero_grad()
+    loss.backward()
+    parts.optimizer.step()
+    parts.learner.after_step(parts.network)
+
+
 @dataclass
 class Progress:
-    """How far a run is, and the best network so far by validation error (the earliest on a tie)."""
+    """How far a run is, and the best network so far on validation examples (the earliest on a tie)."""
 
     step: int = 0
     position: int = 0
     """Where in the record the next line goes."""
     best_step: int = 0
-    best_error: float = float("inf")
+    best_score: float = float("inf")
+    best_metrics: Metrics = field(default_factory=dict)
     best_network: dict[str, Tensor] | None = None
 
-    def evaluated(self, step: int, parts: Parts) -> Record:
-        """The validation error after ``step``, remembered if it is the best."""
-        error = error_rate(parts.network, parts.validation, parts.preprocess)
-        if error < self.best_error:
-            self.best_step, self.best_error = step, error
+    def evaluated(self, step: int, parts: Parts[Any]) -> Record:
+        """What is found on validation examples after ``step``, remembered if it is the best."""
+        metrics = _evaluated(parts.network, parts.validation)
+        score = -math.inf if parts.score is None else parts.score(metrics)
+        if parts.score is None or score < self.best_score:
+            self.best_step, self.best_score, self.best_metrics = step, score, metrics
             self.best_network = {name: value.clone() for name, value in parts.network.state_dict().items()}
-        return {"step": step, "validation_error": error}
+        return {"step": step, **_named("validation", metrics)}
 
-    def save(self, folder: Path, parts: Parts, step: int, trace: Trace) -> None:
+    def save(self, folder: Path, parts: Parts[Any], step: int, trace: Trace) -> None:
         """Writes everything that later steps depend on; a crash leaves the old checkpoint or the new one, whole."""
         self.step, self.position = step, trace.position()
         state = {name: part.state_dict() for name, part in _stateful(parts).items()}
@@ -117,7 +143,7 @@ class Progress:
         unfinished.replace(folder / "checkpoint.pt")
 
     @staticmethod
-    def load(folder: Path, parts: Parts) -> "Progress":
+    def load(folder: Path, parts: Parts[Any]) -> "Progress":
         """The progress of the last checkpoint, with ``parts`` as they were; a fresh start if there is none."""
         path = folder / "checkpoint.pt"
         if not path.exists():
@@ -130,57 +156,71 @@ class Progress:
         return Progress(**state["progress"])
 
 
+def outputs_of(network: nn.Module, x: Tensor, preprocess: Callable[[Tensor], Tensor]) -> Tensor:
+    """What ``network`` answers for all of ``x``, without graph, in parts that fit into memory."""
+    with torch.no_grad():
+        return torch.cat([network(preprocess(part)) for part in x.split(500)])
+
+
 def error_rate(network: nn.Module, images: Images, preprocess: Callable[[Tensor], Tensor]) -> float:
     """Percentage of ``images`` that are classified wrongly."""
+    return 100 * float((outputs_of(network, images.x, preprocess).argmax(1) != images.y).float().mean())
+
+
+def _evaluated(network: Network, evaluate: Evaluate) -> Metrics:
     was_training = network.training
     network.eval()
-    with torch.no_grad():
-        parts = zip(images.x.split(500), images.y.split(500), strict=True)
-        wrong = sum(int((network(preprocess(x)).argmax(1) != y).sum()) for x, y in parts)
+    metrics = evaluate(network)
     network.train(was_training)
-    return 100 * wrong / len(images.y)
+    return metrics
 
 
-def _stateful(parts: Parts) -> dict[str, Any]:
+def _named(examples: str, metrics: Metrics) -> Record:
+    return {f"{examples}_{name}": value for name, value in metrics.items()}
+
+
+def _stateful(parts: Parts[Any]) -> dict[str, Any]:
     named = {
         "network": parts.network,
         "learner": parts.learner,
         "reweighter": parts.reweighter,
         "optimizer": parts.optimizer,
         "noise": parts.noise,
-        "labelled": parts.labelled,
-        "unlabelled": parts.unlabelled,
+        "batches": parts.batches,
     }
     return {name: part for name, part in named.items() if part is not None}
 
 
-def _set_lr(optimizer: Adam, run: Run, step: int) -> None:
+def _set_lr(optimizer: Optimizer, run: Run, step: int) -> None:
+    drops = sum(step >= share * run.steps for share in run.lr_drop_at)
     for group in optimizer.param_groups:
-        group["lr"] = optimizer.defaults["lr"] * (run.lr_drop if step >= run.lr_drop_at * run.steps else 1)
+        group["lr"] = optimizer.defaults["lr"] * run.lr_drop**drops
 
 
-def _seen(step: int, parts: Parts, main: Tensor, aux: dict[str, Tensor]) -> Record:
+def _seen(step: int, parts: Parts[Any], losses: Losses) -> Record:
     """Losses, weights and agreement <g_0, g_k> / <g_0, g_0> of this step."""
-    record: Record = {"step": step, "losses": {"main": float(main.detach())}}
+    named = ({"main": losses.main} if losses.main is not None else {}) | losses.aux
+    record: Record = {"step": step, "losses": {name: float(loss.detach()) for name, loss in named.items()}}
     if parts.reweighter is None:
         return record
-    record["losses"] |= {name: float(loss.detach()) for name, loss in aux.items()}
-    towards_main = torch.eye(1, 1 + len(aux))
-    products = alignment([main, *aux.values()], parts.network.trunk, towards_main)[0]
+    record["weights"] = parts.reweighter.weights
+    if losses.main is None:
+        return record
+    towards_main = torch.eye(1, 1 + len(losses.aux))
+    products = alignment([losses.main, *losses.aux.values()], parts.network.trunk, towards_main)[0]
     agreement = (products[1:] / products[0].clamp(min=1e-30)).tolist()
-    return record | {"weights": parts.reweighter.weights, "agreement": dict(zip(aux, agreement, strict=True))}
+    return record | {"agreement": dict(zip(losses.aux, agreement, strict=True))}
 
 
-def _tested(progress: Progress, parts: Parts) -> Record:
-    last = error_rate(parts.network, parts.test, parts.preprocess)
+def _tested(progress: Progress, parts: Parts[Any]) -> Record:
+    last = _evaluated(parts.network, parts.test)
     if progress.best_network is not None:
         parts.network.load_state_dict(progress.best_network)
-    chosen = error_rate(parts.network, parts.test, parts.preprocess)
     return {
         "step": progress.best_step,
-        "validation_error": progress.best_error,
-        "test_error": chosen,
-        "test_error_last": last,
+        **_named("validation", progress.best_metrics),
+        **_named("test", _evaluated(parts.network, parts.test)),
+        "test_error_last": last["error"],
         "weights": parts.reweighter.weights if parts.reweighter is not None else {},
     }
 

@@ -1,1 +1,1 @@
-"""Records to tables. Reads records only."""
+"""Records to tables, figures, a verdict in words and a page. Reads records only."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import mean, stdev
+from functools import cache
 from typing import NamedTuple
 
 from scipy.stats import t as student_t
@@ -18,7 +18,25 @@ class Summary(NamedTuple):
     n: int
 
     def __str__(self) -> str:
-        return f"{self.mean:.2f} ± {self.half_width:.2f}" if self.n > 1 else f"{self.mean:.2f}"
+        return self.shown(2)
+
+    def shown(self, digits: int) -> str:
+        """With so many digits behind the point.
+
+        >>> Summary(0.0123, 0.0045, 3).shown(3)
+        '0.012 ± 0.004'
+        """
+        return f"{self.mean:.{digits}f}" + (f" ± {self.half_width:.{digits}f}" if self.n > 1 else "")
+
+    @property
+    def low(self) -> float:
+        """The interval's lower end."""
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> float:
+        """The interval's upper end."""
+        return self.mean + self.half_width
 
     def excludes_zero(self) -> bool:
         """Whether the interval lies on one side of 0; never with a single seed."""
@@ -32,8 +50,16 @@ def summarise(values: Sequence[float]) -> Summary:
     2.00 ± 2.48
     """
     n = len(values)
-    half_width = float(student_t.ppf(0.975, n - 1)) * stdev(values) / math.sqrt(n) if n > 1 else math.inf
-    return Summary(mean(values), half_width, n)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return Summary(mean, math.inf, n)
+    s = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    return Summary(mean, _quantile(n - 1) * s / math.sqrt(n), n)
+
+
+@cache  # curves ask for it at every point, and scipy takes its time
+def _quantile(freedom: int) -> float:
+    return float(student_t.ppf(0.975, freedom))
 
 
 def paired_difference(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Summary | None:

@@ -1,114 +1,108 @@
-"""Records to the table of a comparison."""
+"""Comparisons to the rows of tables."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from arml.lab.run import Run
-from arml.lab.trace import Record, Recorded, result
-from arml.report.paper import QUOTED, TABLE_1
+from arml.lab.run import Line, Run, Subject
+from arml.lab.trace import Record, Recorded
+from arml.report.comparison import Comparison, comparisons
+from arml.report.names import line_title
+from arml.report.paper import paper_figure
 from arml.report.summary import Summary, paired_difference, summarise
-
-TITLES = {
-    "supervised": "Supervised (main task only)",
-    "pi_model": "Π-Model",
-    "mean_teacher": "Mean Teacher",
-    "vat": "VAT",
-    "vat_entmin": "VAT + EntMin",
-    "pseudo_label": "Pseudo-Label",
-    "uniform": "S4L, uniform weights",
-    "adaloss": "S4L + AdaLoss",
-    "gradnorm": "S4L + GradNorm",
-    "cosine_sim": "S4L + CosineSim",
-    "ol_aux": "S4L + OL_AUX",
-    "grid": "S4L + grid search (best on validation)",
-    "arml": "S4L + ARML",
-    "arml_full": "S4L + ARML, two stages with Langevin noise",
-    "gated_arml": "S4L + Gated ARML (ours)",
-}
-
-
-class Group(NamedTuple):
-    """What a table is about."""
-
-    dataset: str
-    labels: int
 
 
 class Row(NamedTuple):
     """One line of the table: a way of learning, over seeds."""
 
-    key: str
-    error: Summary
-    against_uniform: Summary | None
-    """Paired difference of the error on the same seeds; ``None`` for uniform itself or without common seeds."""
-    weights: dict[str, float]
-    """Mean final weight of each auxiliary task."""
+    line: Line
+    metrics: dict[str, Summary]
+    """What was found on the test examples, ``"error"`` first; nothing if no run has finished."""
+    against: Summary | None
+    """Paired difference of the error to equal weights on the same seeds; ``None`` for the reference itself."""
+    weights: dict[str, Summary]
+    """Final weight of each auxiliary task."""
+    unfinished: int
+    """Runs that were begun and have no result yet."""
+    failed: int
+    """Runs that ended without a result."""
+    missing: int
+    """Seeds that other lines have and this one has not."""
     paper: str
 
     def title(self) -> str:
         """The line's name."""
-        return TITLES.get(self.key, self.key)
+        return line_title(self.line)
 
 
-def key_of(run: Run) -> str:
-    """Which line of the table a run belongs to."""
-    if run.learner != "s4l":
-        return run.learner
-    return "grid" if run.method.startswith("grid-") else run.method
+Tables = dict[Subject, list[Row]]
 
 
-def tables(recorded: Sequence[Recorded]) -> dict[Group, list[Row]]:
-    """A table for every data set and number of labels, of the completed runs among ``recorded``."""
-    grouped: dict[Group, list[tuple[Run, Record]]] = defaultdict(list)
-    for run, records in recorded:
-        outcome = result(records)
-        if outcome is not None:
-            grouped[Group(run.dataset, run.labels)].append((run, outcome))
-    return {group: _rows(group, grouped[group]) for group in sorted(grouped)}
+def tables(recorded: Sequence[Recorded], failed: Collection[Run] = ()) -> Tables:
+    """A table for every subject among ``recorded``."""
+    return {comparison.subject: rows_of(comparison) for comparison in comparisons(recorded, failed)}
 
 
-def _rows(group: Group, outcomes: Sequence[tuple[Run, Record]]) -> list[Row]:
-    chosen: dict[str, dict[int, Record]] = defaultdict(dict)
-    for run, outcome in outcomes:
-        by_seed = chosen[key_of(run)]
-        # Several runs of one line and seed are points of a grid: the one with the best validation error counts.
-        if run.seed not in by_seed or outcome["validation_error"] < by_seed[run.seed]["validation_error"]:
-            by_seed[run.seed] = outcome
-    errors = {key: {seed: o["test_error"] for seed, o in by_seed.items()} for key, by_seed in chosen.items()}
-    order = [*(key for key in TITLES if key in errors), *sorted(errors.keys() - TITLES.keys())]
-    return [
-        Row(
-            key,
-            summarise(list(errors[key].values())),
-            paired_difference(errors[key], errors["uniform"]) if key != "uniform" and "uniform" in errors else None,
-            _mean_weights(list(chosen[key].values())),
-            _paper(group, key),
-        )
-        for key in order
-    ]
+def rows_of(comparison: Comparison) -> list[Row]:
+    """The table of one subject."""
+    return [_row(comparison, line) for line in comparison.finished]
 
 
-def _mean_weights(outcomes: Sequence[Record]) -> dict[str, float]:
-    names = outcomes[0]["weights"]
-    return {name: sum(o["weights"][name] for o in outcomes) / len(outcomes) for name in names}
+def _row(comparison: Comparison, line: Line) -> Row:
+    reference = comparison.reference[line]
+    same = line == reference
+    return Row(
+        line,
+        _metrics([run.outcome for run in comparison.finished[line].values()]),
+        None if same else paired_difference(comparison.errors(line), comparison.errors(reference)),
+        {task: summarise([*by_seed.values()]) for task, by_seed in comparison.weights(line).items()},
+        comparison.unfinished[line],
+        comparison.failed[line],
+        comparison.missing(line),
+        paper_figure(comparison.subject, line),
+    )
 
 
-def _paper(group: Group, key: str) -> str:
-    figures = TABLE_1.get((group.dataset, group.labels), {})
-    if key not in figures:
-        return ""
-    mean, half_width = figures[key]
-    return f"{mean:.2f} ± {half_width:.2f}" + (" (quoted)" if key in QUOTED else "")
+def _metrics(outcomes: Sequence[Record]) -> dict[str, Summary]:
+    """Those that all seeds have: average precision is undefined where test examples have one class only."""
+    names = [key for key in outcomes[0] if key.startswith("test_") and key != "test_error_last"] if outcomes else []
+    common = [key for key in names if all(key in outcome for outcome in outcomes)]
+    return {key.removeprefix("test_"): summarise([outcome[key] for outcome in outcomes]) for key in common}
 
 
-def best(rows: Sequence[Row]) -> str | None:
+def best(rows: Sequence[Row]) -> Line | None:
     """The line whose error is below every other line's by more than both intervals together; ``None`` if there is none.
 
     Grid search is left out: it has trained several times.
     """
-    runners = sorted((row for row in rows if row.key != "grid"), key=lambda row: row.error.mean)
-    if len(runners) < 2 or runners[0].error.n < 2:
+    finished = [row for row in rows if row.metrics and row.line.method != "grid"]
+    if len(finished) < 2:
         return None
-    first, second = runners[0].error, runners[1].error
-    return runners[0].key if first.mean + first.half_width < second.mean - second.half_width else None
+    first = min(finished, key=lambda row: row.metrics["error"].mean)
+    others = (row.metrics["error"] for row in finished if row is not first)
+    return first.line if all(first.metrics["error"].high < other.low for other in others) else None
+
+
+def as_json(tables: Mapping[Subject, Sequence[Row]]) -> list[dict[str, object]]:
+    """Everything in the tables, for other programs; what has no interval has none here."""
+    return [
+        {
+            "subject": {**subject._asdict(), "labels": subject.labels if math.isfinite(subject.labels) else "all"},
+            "line": row.line._asdict(),
+            "title": row.title(),
+            "metrics": {name: _summary_json(summary) for name, summary in row.metrics.items()},
+            "against": None if row.against is None else _summary_json(row.against),
+            "weights": {name: _summary_json(summary) for name, summary in row.weights.items()},
+            "unfinished": row.unfinished,
+            "failed": row.failed,
+            "missing": row.missing,
+            "paper": row.paper,
+        }
+        for subject, rows in tables.items()
+        for row in rows
+    ]
+
+
+def _summary_json(summary: Summary) -> dict[str, float | int | None]:
+    half_width = summary.half_width if math.isfinite(summary.half_width) else None
+    return {"mean": summary.mean, "half_width": half_width, "n": summary.n}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+from PIL import Image
 from scipy.io import savemat
 
 PICKLES = [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]
@@ -68,4 +69,31 @@ def svhn_files(folder: Path, rows: int = 12) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for seed, part in enumerate(("train", "test")):
         savemat(folder / f"{part}_32x32.mat", svhn_arrays(seed, rows), do_compression=True)
+    return folder
+
+
+CELEBA_NAMES = [f"Attribute_{i}" for i in range(40)]
+
+
+def celeba_attributes(rows: int) -> np.ndarray:
+    """Image i has attribute k if i + k can be divided by 3."""
+    return np.add.outer(np.arange(rows), np.arange(40)) % 3 == 0
+
+
+def celeba_files(folder: Path, rows: int = 6, size: tuple[int, int] = (178, 218), nested: bool = False) -> Path:
+    """Images of one colour each, (10 i, 100, 200), below a white edge; by turns for training, validation and test."""
+    anno, evaluation, img = (folder / name if nested else folder for name in ("Anno", "Eval", "Img"))
+    for place in (anno, evaluation, img / "img_align_celeba"):
+        place.mkdir(parents=True, exist_ok=True)
+    names = [f"{i + 1:06}.jpg" for i in range(rows)]
+    lines = [" ".join(f"{v:2}" for v in row) for row in np.where(celeba_attributes(rows), 1, -1)]
+    described = [f"{name} {line}" for name, line in zip(names, lines, strict=True)]
+    (anno / "list_attr_celeba.txt").write_text("\n".join([str(rows), " ".join(CELEBA_NAMES) + " ", *described]) + "\n")
+    parts = [f"{name} {i % 3}" for i, name in enumerate(names)]
+    (evaluation / "list_eval_partition.txt").write_text("\n".join(parts) + "\n")
+    for i, name in enumerate(names):
+        image = Image.new("RGB", size, (10 * i, 100, 200))
+        # The crop begins 20 of 218 pixels below the edge; half of it stays white, to be cut away.
+        image.paste((255, 255, 255), (0, 0, size[0], size[1] // 22))
+        image.save(img / "img_align_celeba" / name, quality=95)
     return folder

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from arml.lab.data import augment
-from arml.lab.data.augment import Augment
+from arml.lab.data.augment import Augment, crop
 
 seeds = st.integers(0, 10_000)
 examples = settings(max_examples=40, deadline=None)
@@ -160,3 +160,25 @@ def test_settings_that_make_no_sense_are_refused():
         Augment(flip=True, shift=-2, noise=0.1)
     with pytest.raises(ValueError, match=r"\[B, C, H, W\], float.*uint8"):
         augment.flip(images().to(torch.uint8), generator())
+
+
+def test_a_crop_is_a_part_of_the_image_at_its_size():
+    """A ramp stays a ramp: its slope is the side of the square, its values stay within those of the image."""
+    side = 16
+    ramp = torch.linspace(-1 + 1 / side, 1 - 1 / side, side).expand(200, 1, side, side)
+    changed = crop(ramp, 0.25, torch.Generator().manual_seed(0))
+    slopes = (changed[:, 0, 0, -2] - changed[:, 0, 0, 1]) / (ramp[0, 0, 0, -2] - ramp[0, 0, 0, 1])
+    assert 0.5 - 1e-4 <= float(slopes.min()) < 0.55
+    assert 0.95 < float(slopes.max()) <= 1 + 1e-4
+    torch.testing.assert_close(slopes.square().mean(), torch.tensor(0.625), atol=0.05, rtol=0)
+    centres = changed.mean((1, 2, 3))
+    assert bool((centres.abs() <= 1 - slopes + 1e-4).all())
+    assert float(centres.std()) > 0.05
+    assert float(changed.abs().max()) <= 1
+
+
+def test_the_whole_image_is_a_crop_of_it():
+    x = torch.randn(3, 2, 7, 7)
+    torch.testing.assert_close(crop(x, 1.0, torch.Generator().manual_seed(0)), x)
+    with pytest.raises(ValueError, match=r"between 0 and 1. Got 0"):
+        crop(x, 0, torch.Generator())

@@ -226,6 +226,8 @@ def test_the_status_of_an_empty_folder(root):
         ("mnist5k", "embedded", 4000),
         ("cifar10", "missing", None),
         ("svhn", "missing", None),
+        ("yeast", "embedded", 2417),
+        ("celeba", "missing", None),
     ]
     assert "arml data fetch svhn" in rows[3].note
 

@@ -1,11 +1,15 @@
-"""Images for semi-supervised learning, from files to batches.
+"""Examples to learn from, from files to batches.
 
 - ``splits``: which training images are labelled, unlabelled, kept for validation
 - ``base``: what a data set is in memory; the error for files that cannot become one
 - ``digits``, ``mnist5k``: real images that ship inside packages; ``cifar10``, ``svhn``: read from a data folder
 - ``preprocess``: pixels -> numbers a network can take
 - ``augment``: random changes, drawn for every image by itself
-- ``batches``: endless shuffled batches of indices, resumed exactly
+- ``targets``, ``few_labels``: several questions about an example, few labels for one of them; ``yeast``, ``celeba``,
+  ``table``: data of that kind
+- ``domains``: images of the same classes from several domains; ``pacs``, ``digit_domains``: such sets
+- ``cache``: image files decoded once
+- ``batches``: endless shuffled batches, resumed exactly
 - ``fetch``: what is there, getting what is not, checking what is
 """
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 
 def flip(x: Tensor, generator: torch.Generator) -> Tensor:
@@ -45,12 +46,26 @@ def cutout(x: Tensor, size: int, generator: torch.Generator) -> Tensor:
     return x.masked_fill((down[:, :, None] & across[:, None, :])[:, None], 0)
 
 
+def crop(x: Tensor, least: float, generator: torch.Generator) -> Tensor:
+    """Cuts a square of ``least`` to 1 of every image's area anywhere from it, and scales it to the image's size."""
+    if not 0 < least <= 1:
+        raise ValueError(f"`least` is a share of the area and should lie between 0 and 1. Got {least}.")
+    side = (least + (1 - least) * _uniform(len(_checked(x)), generator)).sqrt()
+    free = 1 - side  # by which the centre may move, with half the image's side as 1
+    across, down = (free * (2 * _uniform(len(x), generator) - 1) for _ in range(2))
+    zero = torch.zeros_like(side)
+    matrix = torch.stack([side, zero, across, zero, side, down], dim=1).view(-1, 2, 3).to(x)
+    grid = F.affine_grid(matrix, list(x.shape), align_corners=False)
+    return F.grid_sample(x, grid, mode="bilinear", padding_mode="border", align_corners=False)
+
+
 @dataclass(frozen=True)
 class Augment:
-    """Flip, shift and noise in this order; what is off draws nothing.
+    """Crop, flip, shift and noise in this order; what is off draws nothing.
 
-    The paper's settings are ``Augment(flip=True, shift=2, noise=0.15)`` for CIFAR-10 and
-    ``Augment(flip=False, shift=2, noise=0.0)`` for SVHN.
+    The paper's settings are ``Augment(flip=True, shift=2, noise=0.15)`` for CIFAR-10,
+    ``Augment(flip=False, shift=2, noise=0.0)`` for SVHN and ``Augment(flip=True, shift=0, noise=0.0, crop=0.8)`` for
+    PACS.
     """
 
     flip: bool
@@ -58,13 +73,16 @@ class Augment:
     """Largest shift in pixels."""
     noise: float
     """Standard deviation."""
+    crop: float = 1.0
+    """Smallest share of the area that is kept."""
 
     def __post_init__(self) -> None:
-        if self.shift < 0 or self.noise < 0:
-            raise ValueError(f"`shift` and `noise` should be at least 0. Got {self}.")
+        if self.shift < 0 or self.noise < 0 or not 0 < self.crop <= 1:
+            raise ValueError(f"`shift` and `noise` should be at least 0, `crop` between 0 and 1. Got {self}.")
 
     def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """The changed images."""
+        x = crop(x, self.crop, generator) if self.crop < 1 else x
         x = flip(x, generator) if self.flip else x
         x = shift(x, self.shift, generator) if self.shift else x
         return noise(x, self.noise, generator) if self.noise else x

@@ -1,9 +1,14 @@
-"""Endless shuffled batches of indices, which can be stopped and continued exactly."""
+"""Endless shuffled batches, stopped and continued exactly: indices, and what each setting draws by them."""
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
+
+from arml.lab.data.base import Images
+
+B = TypeVar("B", covariant=True)
 
 
 class Sampler:
@@ -65,3 +70,121 @@ class Sampler:
 
     def _shuffled(self) -> Tensor:
         return torch.randperm(len(self.pool), generator=self._generator)
+
+
+class Batches(Protocol[B]):
+    """The batches of a run, one for each step; stopped and continued exactly."""
+
+    samplers: dict[str, Sampler]
+
+    def next(self) -> B:
+        """The batch of the next step."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where all samplers are."""
+        return {name: sampler.state_dict() for name, sampler in self.samplers.items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from ``state``."""
+        for name, sampler in self.samplers.items():
+            sampler.load_state_dict(state[name])
+
+
+class Batch(NamedTuple):
+    """Images of one step, preprocessed but not augmented: the learner augments."""
+
+    x: Tensor
+    """Labelled images, [B, C, H, W]."""
+    y: Tensor
+    """Their labels, [B]."""
+    u: Tensor
+    """Unlabelled images, [U, C, H, W]."""
+
+
+class ImageBatches(Batches[Batch]):
+    """Labelled and unlabelled images, drawn separately."""
+
+    def __init__(
+        self, images: Images, labelled: Sampler, unlabelled: Sampler, preprocess: Callable[[Tensor], Tensor]
+    ) -> None:
+        self.images, self.preprocess = images, preprocess
+        self.samplers: dict[str, Sampler] = {"labelled": labelled, "unlabelled": unlabelled}
+
+    def next(self) -> Batch:
+        """The images of the next step."""
+        labelled, pool = (next(sampler) for sampler in self.samplers.values())
+        x, u = self.preprocess(self.images.x[labelled]), self.preprocess(self.images.x[pool])
+        return Batch(x, self.images.y[labelled], u)
+
+
+class AttributeBatch(NamedTuple):
+    """Examples of one step with their targets."""
+
+    x: Tensor
+    """Examples with a main label, [B, ...]."""
+    y: Tensor
+    """Their main labels, [B]."""
+    aux_x: Tensor
+    """Examples of the auxiliary tasks, [A, ...]."""
+    aux_y: Tensor
+    """Their auxiliary labels, [A, K]; NaN where one is missing."""
+
+
+class AttributeBatches(Batches[AttributeBatch]):
+    """Examples for the main and for the auxiliary targets, drawn separately."""
+
+    def __init__(
+        self,
+        x: Tensor,
+        y: Tensor,
+        aux_y: Tensor,
+        *,
+        main: Sampler,
+        aux: Sampler,
+        preprocess: Callable[[Tensor], Tensor],
+    ) -> None:
+        """Inputs [N, ...], main labels [N] and auxiliary labels [N, K]; ``main`` and ``aux`` choose among them."""
+        self.x, self.y, self.aux_y, self.preprocess = x, y, aux_y, preprocess
+        self.samplers: dict[str, Sampler] = {"main": main, "aux": aux}
+
+    def next(self) -> AttributeBatch:
+        """The examples of the next step."""
+        main, aux = (next(sampler) for sampler in self.samplers.values())
+        x, aux_x = self.preprocess(self.x[main]), self.preprocess(self.x[aux])
+        return AttributeBatch(x, self.y[main], aux_x, self.aux_y[aux])
+
+
+class DomainBatch(NamedTuple):
+    """Images of one step, of the target and of every source."""
+
+    x: Tensor
+    """Labelled images of the target, [B, C, H, W]; none for zero shots."""
+    y: Tensor
+    """Their labels, [B]."""
+    sources: dict[str, tuple[Tensor, Tensor]]
+    """Images and labels of every source."""
+
+
+class DomainBatches(Batches[DomainBatch]):
+    """Images of every domain, drawn separately."""
+
+    def __init__(
+        self,
+        target: Images,
+        sources: Mapping[str, Images],
+        samplers: Mapping[str, Sampler],
+        preprocess: Callable[[Tensor], Tensor],
+    ) -> None:
+        """``samplers`` has one for every source by its name, and one named ``"target"`` unless there are no shots."""
+        self.target, self.sources, self.preprocess = target, sources, preprocess
+        self.samplers: dict[str, Sampler] = dict(samplers)
+
+    def next(self) -> DomainBatch:
+        """The images of the next step."""
+        drawn = {name: self._drawn(images, name) for name, images in self.sources.items()}
+        return DomainBatch(*self._drawn(self.target, "target"), drawn)
+
+    def _drawn(self, images: Images, name: str) -> tuple[Tensor, Tensor]:
+        chosen = next(self.samplers[name]) if name in self.samplers else torch.empty(0, dtype=torch.int64)
+        return self.preprocess(images.x[chosen]), images.y[chosen]

@@ -6,11 +6,9 @@ import zlib
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import torch
-
 from arml.lab.data._download import Resumable
 from arml.lab.data._sources import SOURCES, Remote, source_named
-from arml.lab.data.base import DataError, Images
+from arml.lab.data.base import DataError
 
 
 class Status(NamedTuple):
@@ -21,9 +19,9 @@ class Status(NamedTuple):
     where: str
     """A folder, or the package that the data set is embedded in."""
     train: int | None = None
-    """Training images, if they can be read."""
+    """Training examples, if they can be read; all of them if there is no test part."""
     test: int | None = None
-    """Test images, if they can be read."""
+    """Test examples, if they can be read."""
     note: str = ""
     """What is wrong and what to do, if something is."""
 
@@ -37,7 +35,8 @@ def fetch(name: str, root: Path, base_url: str | None = None, progress: bool = T
     """Downloads a data set into ``root``, unless it can already be read from there.
 
     A download that was interrupted goes on from where it stopped. Nothing appears under its final name before its
-    checksum is right. A reduced copy that can be read is left as it is.
+    checksum is right. A reduced copy that can be read is left as it is. A data set that people have to get by hand is a
+    :class:`DataError` that says how.
 
     Args:
         name: One of the names in :func:`status`.
@@ -45,10 +44,12 @@ def fetch(name: str, root: Path, base_url: str | None = None, progress: bool = T
         base_url: Where to get the files from, in place of everything before the last part of their address.
         progress: Whether to show a bar.
     """
-    before = _status(name, root)
+    before, source = _status(name, root), source_named(name)
     if before.state in ("embedded", "present"):
         return before
-    for remote in source_named(name).files:
+    if source.by_hand:
+        raise DataError(f"{source.by_hand} The data folder is {root}.")
+    for remote in source.files:
         _download(name, remote, root, base_url, progress)
         if remote.unpacks_to:
             _unpack(root / remote.path, remote.unpacks_to, root)
@@ -70,10 +71,8 @@ def check(name: str, root: Path) -> str:
       test: 360 images of 1 x 8 x 8, 36 a class
     """
     source = source_named(name)
-    dataset = source.load(root)
-    parts = {"train": dataset.train, "test": dataset.test}
-    lines = [f"{name}: can be read from {source.where(root)}"]
-    lines += [f"{part}: {_described(images, dataset.num_classes)}" for part, images in parts.items()]
+    contents = source.read(root)
+    lines = [f"{name}: can be read from {source.where(root)}", *contents.lines]
     lines += [_compared(root / remote.path, remote.md5) for remote in source.files if (root / remote.path).exists()]
     return "\n  ".join(lines)
 
@@ -82,14 +81,15 @@ def _status(name: str, root: Path) -> Status:
     source = source_named(name)
     where = source.where(root)
     try:
-        train, test = source.load(root)[1:3]
+        contents = source.read(root)
     except DataError as error:
         return Status(name, "damaged" if _holds_files(where) else "missing", str(where), note=str(error))
-    return Status(name, "present" if source.files else "embedded", str(where), len(train.y), len(test.y))
+    state: Literal["embedded", "present"] = "embedded" if source.is_embedded else "present"
+    return Status(name, state, str(where), contents.train, contents.test)
 
 
 def _holds_files(folder: Path) -> bool:
-    return folder.is_dir() and any(path.is_file() and path.suffix != ".part" for path in folder.iterdir())
+    return folder.is_dir() and any(path.is_file() and path.suffix != ".part" for path in folder.rglob("*"))
 
 
 def _download(name: str, remote: Remote, root: Path, base_url: str | None, progress: bool) -> None:
@@ -121,13 +121,6 @@ def _unpack(archive: Path, folder: str, root: Path) -> None:
                 path.replace(root / folder / path.name)
     except (tarfile.TarError, EOFError, zlib.error, FileNotFoundError) as error:
         raise DataError(f"{archive}: expected an archive of {folder}, found something else ({error}).") from error
-
-
-def _described(images: Images, num_classes: int) -> str:
-    counts = torch.bincount(images.y, minlength=num_classes)
-    fewest, most = int(counts.min()), int(counts.max())
-    per_class = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    return f"{len(images.y)} images of {' x '.join(map(str, images.x.shape[1:]))}, {per_class} a class"
 
 
 def _compared(path: Path, md5: str) -> str:

@@ -31,6 +31,26 @@ class Scale:
         return self
 
 
+@dataclass(frozen=True)
+class ImageNet:
+    """Colours of 0 to 1, minus the mean and divided by the standard deviation that they have on ImageNet.
+
+    Public weights learned there, such as torchvision's, expect this.
+
+    >>> ImageNet()(torch.tensor([255, 0, 0], dtype=torch.uint8).reshape(1, 3, 1, 1)).flatten()
+    tensor([ 2.2489, -2.0357, -1.8044])
+    """
+
+    mean: tuple[float, ...] = (0.485, 0.456, 0.406)
+    std: tuple[float, ...] = (0.229, 0.224, 0.225)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Maps uint8 [B, 3, H, W] to float32."""
+        pixels = _checked(x).float() / 255
+        mean, std = (pixels.new_tensor(numbers).view(-1, 1, 1) for numbers in (self.mean, self.std))
+        return (pixels - mean) / std
+
+
 @dataclass(frozen=True, eq=False)
 class GcnZca:
     r"""Global contrast normalisation, then whitening (ZCA), as for CIFAR-10 in Oliver et al. (2018).

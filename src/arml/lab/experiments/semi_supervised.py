@@ -1,43 +1,35 @@
 """The paper's first setting: Table 1 and the data of Figure 2."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from arml.lab.run import LearnerName, MethodName, Run
+from arml.lab.experiments.weightings import GRID, WEIGHTINGS
+from arml.lab.run import MethodName, SemiSupervised, SemiSupervisedName
 
-COMPARED: tuple[LearnerName, ...] = ("supervised", "pi_model", "mean_teacher", "vat", "vat_entmin", "pseudo_label")
-"""Learners that the paper puts beside S4L; the first is training on the main task only."""
-WEIGHTINGS: tuple[MethodName, ...] = (
-    "uniform",
-    "adaloss",
-    "gradnorm",
-    "cosine_sim",
-    "ol_aux",
-    "arml",
-    "arml_full",
-    "gated_arml",
+COMPARED: tuple[SemiSupervisedName, ...] = (
+    "supervised",
+    "pi_model",
+    "mean_teacher",
+    "vat",
+    "vat_entmin",
+    "pseudo_label",
 )
-"""Ways to weigh S4L's two auxiliary tasks; arml_full is the two-stage algorithm with Langevin noise."""
-GRID: tuple[MethodName, ...] = ("grid-0", "grid-0.5", "grid-1", "grid-1.5", "grid-2")
-"""The grid search: weights of the first auxiliary task; the second has 2 minus that."""
-
+"""Learners that the paper puts beside S4L; the first is training on the main task only."""
 
 _CPU = {
-    "digits": Run(),
-    "mnist5k": Run(dataset="mnist5k", labels=50),
-    "cifar10": Run(
-        dataset="cifar10", network="wrn-10-1", labels=500, steps=500, batch_labelled=32, batch_unlabelled=32
-    ),
-    "svhn": Run(dataset="svhn", network="wrn-10-1", labels=250, steps=500, batch_labelled=32, batch_unlabelled=32),
+    "digits": SemiSupervised(),
+    "mnist5k": SemiSupervised(dataset="mnist5k", labels=50),
+    "cifar10": SemiSupervised(dataset="cifar10", network="wrn-10-1", labels=500, steps=500),
+    "svhn": SemiSupervised(dataset="svhn", network="wrn-10-1", labels=250, steps=500),
 }
 
 
-def cpu(dataset: str) -> Run:
+def cpu(dataset: str) -> SemiSupervised:
     """Minutes on two cores. Small networks and few steps: not the paper's numbers."""
     return _CPU[dataset]
 
 
-def paper(dataset: str) -> Run:
+def paper(dataset: str) -> SemiSupervised:
     """The protocol of the paper's appendix, with slowly moving BatchNorm statistics as in Oliver et al. (2018).
 
     200 000 steps of Adam, for S4L at 0.005, a fifth of that after 160 000; 128 labelled and 128 unlabelled images;
@@ -52,30 +44,33 @@ def paper(dataset: str) -> Run:
 
 
 PRESETS = {"cpu": cpu, "paper": paper}
+DATASETS = tuple(_CPU)
 
 
-def table(
-    base: Run,
-    *,
-    seeds: int,
-    labels: Sequence[int],
-    compared: Sequence[LearnerName],
-    weightings: Sequence[MethodName],
-    grid: bool,
-) -> list[Run]:
-    """All runs of the comparison, seed by seed, so that an unfinished sweep can already be read."""
-    return [
-        replace(run, seed=seed, labels=count)
-        for seed in range(seeds)
-        for count in labels
-        for run in _rows(base, compared, weightings, grid)
-    ]
+@dataclass(frozen=True)
+class Table:
+    """Which lines the comparison has."""
 
+    label_counts: tuple[int, ...] = ()
+    """Numbers of labels to compare at, for the curve of labels against error; none: the preset's."""
+    learners: tuple[SemiSupervisedName, ...] = COMPARED
+    """Learners beside S4L."""
+    methods: tuple[MethodName, ...] = WEIGHTINGS
+    """Ways to weigh S4L's auxiliary tasks."""
+    grid: bool = True
+    """Also search a grid of fixed weights, the best on validation images: an upper bound that trains many times."""
 
-def _rows(base: Run, compared: Sequence[LearnerName], weightings: Sequence[MethodName], grid: bool) -> Iterator[Run]:
-    for learner in compared:
-        yield replace(base, learner=learner, method="uniform")
-    for method in weightings:
-        yield replace(base, learner="s4l", method=method)
-    for method in GRID if grid else ():
-        yield replace(base, learner="s4l", method=method)
+    def runs(self, base: SemiSupervised, seeds: int) -> list[SemiSupervised]:
+        """All runs of the comparison, seed by seed, so that an unfinished sweep can already be read."""
+        return [
+            replace(run, seed=seed, labels=count)
+            for seed in range(seeds)
+            for count in self.label_counts or (base.labels,)
+            for run in self._lines(base)
+        ]
+
+    def _lines(self, base: SemiSupervised) -> Iterator[SemiSupervised]:
+        for learner in self.learners:
+            yield replace(base, learner=learner, method="uniform")
+        for method in (*self.methods, *(GRID if self.grid else ())):
+            yield replace(base, learner="s4l", method=method)

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from arml.lab.data.augment import Augment
-from arml.lab.learners.base import Batch, TaughtLearner
+from arml.lab.data.batches import Batch
+from arml.lab.learners.base import TaughtLearner
 from arml.lab.learners.distances import squared_difference
 from arml.lab.learners.ramp import ramp_up
 from arml.lab.models.network import Network

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from arml.lab.data.augment import Augment
-from arml.lab.learners.base import Batch, Learner
+from arml.lab.data.batches import Batch
+from arml.lab.learners.base import SemiSupervisedLearner
 from arml.lab.learners.distances import squared_difference
 from arml.lab.learners.ramp import ramp_up
 from arml.lab.models.network import Network, statistics_kept
@@ -25,7 +26,7 @@ class PiModelSettings:
     """Of Adam."""
 
 
-class PiModel(Learner):
+class PiModel(SemiSupervisedLearner):
     r"""Two passes over unlabelled images, each with its own augmentation, should agree.
 
     .. math:: w(t)\ \mathrm{mean}_u\, \mathrm{mean}_c\, (p_1 - \mathrm{stop}\, p_2)^2

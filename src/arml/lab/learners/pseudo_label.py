@@ -7,7 +7,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from arml.lab.data.augment import Augment
-from arml.lab.learners.base import Batch, Learner
+from arml.lab.data.batches import Batch
+from arml.lab.learners.base import SemiSupervisedLearner
 from arml.lab.learners.ramp import ramp_up
 from arml.lab.models.network import Network
 from arml.lab.tasks.classify import classify_beside
@@ -27,7 +28,7 @@ class PseudoLabelSettings:
     """Of Adam."""
 
 
-class PseudoLabel(Learner):
+class PseudoLabel(SemiSupervisedLearner):
     r"""Cross-entropy with the likeliest class of unlabelled images, where it is likely enough.
 
     .. math:: w(t)\ \mathrm{mean}_u\ 1[\max_c p_c > \mathit{threshold}]\ (-\log \max_c p_c)

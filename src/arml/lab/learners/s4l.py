@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from arml.lab.data.augment import Augment
-from arml.lab.learners.base import Batch, TaughtLearner
+from arml.lab.data.batches import Batch
+from arml.lab.learners.base import TaughtLearner
 from arml.lab.models.network import Network
 from arml.lab.tasks.classify import classify_beside
 from arml.lab.tasks.exemplar import distort, exemplar

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from arml.lab.data.augment import Augment
-from arml.lab.learners.base import Batch, Learner
+from arml.lab.data.batches import Batch
+from arml.lab.learners.base import SemiSupervisedLearner
 from arml.lab.models.network import Network
 from arml.lab.tasks.classify import classify
 
@@ -19,7 +20,7 @@ class SupervisedSettings:
     """Of Adam, in Oliver et al.; ARML's release has 0.005."""
 
 
-class Supervised(Learner):
+class Supervised(SemiSupervisedLearner):
     """Cross-entropy on augmented labelled images; unlabelled images are not looked at."""
 
     def __init__(self, settings: SupervisedSettings, augment: Augment) -> None:

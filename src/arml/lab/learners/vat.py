@@ -8,7 +8,8 @@ from torch import Tensor
 
 from arml.gradients.backward import differentiate
 from arml.lab.data.augment import Augment
-from arml.lab.learners.base import Batch, Learner
+from arml.lab.data.batches import Batch
+from arml.lab.learners.base import SemiSupervisedLearner
 from arml.lab.learners.distances import entropy, kl
 from arml.lab.learners.ramp import ramp_up
 from arml.lab.models.network import Network, statistics_kept
@@ -45,7 +46,7 @@ class VATSettings:
             raise ValueError(f"VAT: `entropy` should be at least 0. Got {self.entropy!r}.")
 
 
-class VAT(Learner):
+class VAT(SemiSupervisedLearner):
     r"""Predictions should not change along the direction in which they change most.
 
     .. math::

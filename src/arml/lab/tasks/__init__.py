@@ -3,8 +3,29 @@
 Every task but the main one leaves BatchNorm's running statistics alone.
 """
 
+from arml.lab.tasks.attributes import Attributes, target_loss
 from arml.lab.tasks.classify import classify, classify_beside
 from arml.lab.tasks.exemplar import distort, exemplar
+from arml.lab.tasks.jigsaw import jigsaw, permutation_set, shuffle_tiles
+from arml.lab.tasks.pairs import confusion, discrimination, pair_groups
 from arml.lab.tasks.rotation import quarter_turns, rotation
+from arml.lab.tasks.stylise import pixel_adain, restyle
 
-__all__ = ["classify", "classify_beside", "distort", "exemplar", "quarter_turns", "rotation"]
+__all__ = [
+    "Attributes",
+    "classify",
+    "classify_beside",
+    "confusion",
+    "discrimination",
+    "distort",
+    "exemplar",
+    "jigsaw",
+    "pair_groups",
+    "permutation_set",
+    "pixel_adain",
+    "quarter_turns",
+    "restyle",
+    "rotation",
+    "shuffle_tiles",
+    "target_loss",
+]

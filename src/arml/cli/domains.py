@@ -1,0 +1,146 @@
+"""The parts of a run with several domains."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+
+import torch
+from torch import Tensor
+
+from arml.cli.names import (
+    Count,
+    choose,
+    noise_of,
+    optimizer_of,
+    preprocess_of,
+    reweighter_of,
+    start_from,
+    stream,
+    trunk_of,
+)
+from arml.lab.data import Images, Sampler, digit_domains, pacs
+from arml.lab.data.augment import Augment
+from arml.lab.data.batches import DomainBatch, DomainBatches
+from arml.lab.data.cache import silent
+from arml.lab.data.domains import Domain, DomainSet, load_folders, shots, without
+from arml.lab.learners.base import AugmentExamples
+from arml.lab.learners.domains import Baseline, DomainLearner, DomainSettings, JointTraining, TargetOnly
+from arml.lab.learners.dsam import DSAM, DSAMSettings
+from arml.lab.learners.fada import FADA, FADASettings
+from arml.lab.learners.jigen import JiGen, JiGenSettings
+from arml.lab.learners.shape_bias import ShapeBias, ShapeBiasSettings
+from arml.lab.models.network import Network
+from arml.lab.run import Domains
+from arml.lab.train import Evaluate, Metrics, Parts, error_rate
+
+DATASETS: dict[str, Callable[[Domains, Path, Path, Count], DomainSet]] = {
+    "digits": lambda run, data_dir, cache, count: digit_domains.one_misleading(),
+    "digits_misleading": lambda run, data_dir, cache, count: digit_domains.all_misleading(),
+    "pacs": lambda run, data_dir, cache, count: pacs.load(data_dir, cache, size=run.image_size, progress=count),
+    "folders": lambda run, data_dir, cache, count: load_folders(
+        Path(run.folders), cache, size=run.image_size, progress=count
+    ),
+}
+
+LEARNERS: dict[str, Callable[[Domains, Sequence[str], AugmentExamples], DomainLearner]] = {
+    "main_only": lambda run, sources, augment: TargetOnly(DomainSettings(), augment),
+    "baseline": lambda run, sources, augment: Baseline(DomainSettings(), sources, augment),
+    "jt": lambda run, sources, augment: JointTraining(DomainSettings(), sources, augment),
+    "fada": lambda run, sources, augment: FADA(FADASettings(), sources, augment, run.steps),
+    "jigen": lambda run, sources, augment: JiGen(JiGenSettings(), sources, augment),
+    "dsam": lambda run, sources, augment: DSAM(DSAMSettings(), sources, augment),
+    "shape_bias": lambda run, sources, augment: ShapeBias(ShapeBiasSettings(), sources, augment),
+}
+
+AUGMENT = {
+    "digits": Augment(flip=False, shift=1, noise=0.0),
+    "digits_misleading": Augment(flip=False, shift=1, noise=0.0),
+    "pacs": Augment(flip=True, shift=0, noise=0.0, crop=0.8),
+    "folders": Augment(flip=True, shift=0, noise=0.0, crop=0.8),
+}
+
+
+def prepare(run: Domains, data_dir: Path, cache: Path, count: Count) -> None:
+    """Reads the data set once: what is wrong with it shows before many runs begin, and images are decoded once."""
+    _target_and_sources(choose(DATASETS, run.dataset, "data set")(run, data_dir, cache, count), run)
+
+
+def completed(run: Domains) -> Domains:
+    """The run with its data set named, and equal weights for learners that are not reweighted."""
+    run = replace(run, dataset="folders") if run.folders else run
+    if run.dataset == "folders" and not (run.folders and run.target):
+        raise ValueError("Learning from folders of your own needs --folders FOLDER and --target DOMAIN.")
+    return run if run.learner in run.weighted else replace(run, method="uniform")
+
+
+def build(run: Domains, data_dir: Path, cache: Path) -> Parts[DomainBatch]:
+    """Everything ``run`` trains with. The seed decides all draws, each kind of which has a stream of its own.
+
+    Decoded images are kept in the folder ``cache``.
+    """
+    dataset = choose(DATASETS, run.dataset, "data set")(run, data_dir, cache, silent)
+    target, sources = _target_and_sources(dataset, run)
+    division, drawn, start, *orders = (stream(run.seed, number) for number in range(4 + len(sources)))
+    few = _shots(target, run, num_classes=len(dataset.classes), seed=division)
+    learner = choose(LEARNERS, run.learner, "learner")(run, tuple(sources), AUGMENT[run.dataset])
+    torch.manual_seed(start)
+    trunk = trunk_of(run, target.x.shape[1:])
+    start_from(run.weights, trunk)
+    network = learner.network(trunk, len(dataset.classes))
+    learner.start(network)
+    optimizer = optimizer_of(run, network, run.lr or learner.settings.lr)
+    # Divided by the number of sources, so that equal weights are the mean loss of the pooled sources.
+    scaled = replace(run, aux_scale=run.aux_scale / len(sources))
+    reweighter = reweighter_of(scaled, learner.tasks, trunk, train_on_main=learner.train_on_main)
+    samplers = {name: Sampler(s.train, run.batch_source, orders[1 + k]) for k, (name, s) in enumerate(sources.items())}
+    if len(few):
+        samplers["target"] = Sampler(few, min(run.batch_target, len(few)), orders[0])
+    preprocess = preprocess_of(run.weights)
+    images = {name: Images(source.x, source.y) for name, source in sources.items()}
+    test = without(target.test, few)
+    return Parts(
+        network=network,
+        learner=learner,
+        reweighter=reweighter,
+        optimizer=optimizer,
+        noise=noise_of(run, optimizer, network, reweighter, num_examples=sum(len(s.train) for s in sources.values())),
+        batches=DomainBatches(Images(target.x, target.y), images, samplers, preprocess),
+        generator=torch.Generator().manual_seed(drawn),
+        validation=_on_sources(learner, sources, preprocess),
+        test=lambda network: {"error": error_rate(network, Images(target.x[test], target.y[test]), preprocess)},
+        score=None if run.select == "last" else lambda found: found["error"],
+    )
+
+
+def _on_sources(
+    learner: DomainLearner, sources: Mapping[str, Domain], preprocess: Callable[[Tensor], Tensor]
+) -> Evaluate:
+    """The mean error over the sources' validation images: the target's labels are few and all learned from."""
+
+    def look(network: Network) -> Metrics:
+        chosen = {name: Images(s.x[s.validation], s.y[s.validation]) for name, s in sources.items()}
+        errors = [error_rate(learner.validated(network, name), part, preprocess) for name, part in chosen.items()]
+        return {"error": mean(errors)}
+
+    return look
+
+
+def _shots(target: Domain, run: Domains, *, num_classes: int, seed: int) -> Tensor:
+    if run.shots == "all":
+        return target.train
+    return shots(target, run.shots, num_classes, seed) if run.shots else target.train[:0]
+
+
+def _target_and_sources(dataset: DomainSet, run: Domains) -> tuple[Domain, dict[str, Domain]]:
+    """The target, and the domains that are learned from."""
+    unknown = [name for name in (run.target, *run.leave_out) if name not in dataset.domains]
+    if unknown:
+        raise ValueError(
+            f"{dataset.name} has no domain {', '.join(map(repr, unknown))}. It has: {', '.join(dataset.domains)}. "
+            "Choose one of them with --target."
+        )
+    sources = {name: d for name, d in dataset.domains.items() if name != run.target and name not in run.leave_out}
+    if not sources:
+        raise ValueError("No source is left. Leave out fewer domains.")
+    return dataset.domains[run.target], sources

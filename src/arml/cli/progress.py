@@ -1,0 +1,38 @@
+"""Progress bars."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from arml.cli.names import Count
+
+
+def bar(console: Console, *, seen: bool = False) -> Progress:
+    """A bar with counts, time gone and time left; with ``seen``, tasks have a field of that name behind it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    more = (TextColumn("{task.fields[seen]}"),) if seen else ()
+    return Progress(*columns, TimeRemainingColumn(), *more, console=console)
+
+
+@contextmanager
+def counting(what: str, console: Console) -> Iterator[Count]:
+    """A bar that appears with the first count; work that takes no time shows none."""
+    with bar(console) as progress:
+        tasks: list[TaskID] = []
+
+        def count(done: int, total: int) -> None:
+            if not tasks:
+                tasks.append(progress.add_task(what, total=total))
+            progress.update(tasks[0], completed=done)
+
+        yield count

@@ -1,0 +1,149 @@
+"""``arml report`` and ``arml labels``: what came out of runs."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from arml.cli.settings import SETTINGS
+from arml.lab.run import Run
+from arml.report.comparison import comparisons
+from arml.report.labels import labels_sheet, saving_sentences
+from arml.report.records import Collected, collect, files
+from arml.report.report import Report, make_report
+from arml.report.terminal import print_sheets
+from arml.report.topics import middle_level, topics
+from arml.report.write import write
+
+
+@dataclass(frozen=True)
+class ReportRuns:
+    """Tables, figures, a verdict on each auxiliary task, and a page to open in a browser."""
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Folders of runs, single runs, record files, or a cost.json of `make bench`."""
+    out: Path = Path("report")
+    """Where index.html, tables.md, tables.tex and figures are written."""
+    paper: bool = False
+    """Show the paper's own figures beside ours, where it has them."""
+    figures: int = 16
+    """How many figures to write as PNG and SVG, too, those over all subjects first; the page has them all."""
+    watch: bool = False
+    """Go on until stopped: make the page anew when a record has changed; the page reloads itself."""
+    every: float = 5.0
+    """Seconds between two looks at the records while watching."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """How many labels each method needs to reach an error, and what that is of what uniform weights need."""
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Folders of runs, single runs or record files, at two numbers of labels or more."""
+    error: tuple[float, ...] = ()
+    """Test errors in % to be reached; none: half-way between the best and the worst with uniform weights."""
+
+
+def run_report(command: ReportRuns, console: Console) -> int:
+    """Writes the report and says what is in it."""
+    collected = _collected(command.runs, console, may_be_empty=command.watch)
+    report = _written(collected, command, live=command.watch)
+    _say(report, command, console)
+    if command.watch:
+        _watch(command, console)
+    return 0
+
+
+def run_labels(command: Labels, console: Console) -> int:
+    """Shows the table for every data set that was run at several numbers of labels."""
+    collected = _collected(command.runs, console, may_be_empty=False)
+    found = topics(comparisons(collected.recorded, collected.failed))
+    if not found:
+        raise ValueError(
+            "All runs have the same number of labels; two or more are needed. Run for instance "
+            "`arml compare ssl --label-counts 20 50 100`."
+        )
+    for topic in found:
+        for level in command.error or (middle_level(topic),):
+            print_sheets([labels_sheet(topic, level)], console)
+            _print_all(saving_sentences(topic, level), console)
+    return 0
+
+
+def _collected(runs: tuple[Path, ...], console: Console, *, may_be_empty: bool) -> Collected:
+    if not runs:
+        raise ValueError("No runs are given. Give folders of runs, for instance runs.")
+    collected = collect(runs)
+    for path, reason in collected.skipped:
+        console.print(f"skipped {path}: {reason}", highlight=False, markup=False, soft_wrap=True)
+    if not may_be_empty and not collected.recorded and not collected.costs:
+        raise ValueError(
+            f"There is no record of a run in {', '.join(map(str, runs))}. "
+            "Give folders of runs, as `arml train` and `arml compare` make them below --out."
+        )
+    return collected
+
+
+def _written(collected: Collected, command: ReportRuns, *, live: bool) -> Report:
+    """A page that reloads itself is made without figure files, which take longer."""
+    report = make_report(collected, paper=command.paper, defaults=defaults)
+    reload_every = command.every if live else None
+    write(report, command.out, most_figures=0 if live else command.figures, reload_every=reload_every)
+    return report
+
+
+def _say(report: Report, command: ReportRuns, console: Console) -> None:
+    print_sheets([sheet for section in report.sections for sheet in section.sheets if sheet.brief], console)
+    _print_all([warning for section in report.sections for warning in section.warnings], console)
+    for finding in report.findings:
+        console.print(finding.title, style="bold", highlight=False, markup=False)
+        _print_all([*finding.overall, *(f"- {sentence}" for sentence in finding.tasks)], console)
+    _print_all([report.overview], console)
+    few = len(report.charts()) > command.figures and not command.watch
+    hint = f" ({command.figures} of {len(report.charts())} figures as files; see --figures)" if few else ""
+    console.print(f"report {command.out / 'index.html'}{hint}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _print_all(lines: list[str], console: Console) -> None:
+    for line in lines:
+        console.print(line, highlight=False, markup=False)
+
+
+def _watch(command: ReportRuns, console: Console) -> None:
+    """Looks at sizes and times of the records, and makes the page anew if one has changed."""
+    console.print(f"watching; stop with Ctrl-C. The page reloads itself every {command.every:g} seconds.")
+    seen = _state(command.runs)
+    try:
+        while True:
+            time.sleep(command.every)
+            now = _state(command.runs)
+            if now != seen:
+                seen = now
+                _written(collect(command.runs), command, live=True)
+                console.print(f"{time.strftime('%H:%M:%S')} report made anew", highlight=False)
+    except KeyboardInterrupt:
+        # What stays on disk has figures, and a page that no longer reloads itself.
+        _written(collect(command.runs), command, live=False)
+
+
+def _state(runs: tuple[Path, ...]) -> dict[Path, tuple[int, int]]:
+    found = ((path, path.stat()) for path in files(runs) if path.exists())  # a run may be removed meanwhile
+    return {path: (stat.st_size, stat.st_mtime_ns) for path, stat in found}
+
+
+def defaults(run: Run) -> tuple[list[str], Run]:
+    """The preset that is nearest to ``run``, with the words that choose it."""
+    if run.setting not in SETTINGS:
+        return [], type(run)()
+    setting, recorded = SETTINGS[run.setting], str(getattr(run, "dataset", ""))
+    dataset = recorded if recorded in setting.datasets else setting.datasets[0]  # of another version of this package
+    made = {name: preset(dataset) for name, preset in setting.presets.items()}
+    name = min(made, key=lambda name: _distance(made[name], run))
+    return ["--preset", name, "--dataset", dataset], made[name]
+
+
+def _distance(a: Run, b: Run) -> int:
+    return sum(vars(a)[name] != value for name, value in vars(b).items())

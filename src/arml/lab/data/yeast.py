@@ -1,0 +1,35 @@
+"""Yeast: 2 417 genes with 103 measurements and 14 functions that each has or has not (Elisseeff and Weston, 2001).
+
+It ships inside river (BSD licence), which took it from the MULAN collection of multi-label data sets.
+"""
+
+import torch
+from torch import Tensor
+
+from arml.lab.data.targets import Examples, Target
+
+
+def load() -> Examples:
+    """All genes; the targets are ``Class1`` to ``Class14``. There is no division: the seed draws one.
+
+    >>> yeast = load()
+    >>> yeast.inputs(torch.arange(2000)).shape, int(yeast.targets["Class14"].values.sum())
+    (torch.Size([2417, 103]), 34)
+    """
+    from river.datasets import Yeast  # here, so that other data sets do not need river
+
+    measured, functions = zip(*Yeast(), strict=True)  # type: ignore[no-untyped-call, unused-ignore]
+    features = torch.tensor([list(gene.values()) for gene in measured], dtype=torch.float64)
+    targets = {
+        name: Target(torch.tensor([float(gene[name]) for gene in functions]), classes=("no", "yes"))
+        for name in functions[0]
+    }
+    return Examples("yeast", targets, lambda train: _standardised(features, train))
+
+
+def _standardised(features: Tensor, train: Tensor) -> Tensor:
+    """Every feature with mean 0 and standard deviation 1 over the training rows, float32."""
+    from sklearn.preprocessing import StandardScaler  # here, as river
+
+    x = features.numpy()
+    return torch.from_numpy(StandardScaler().fit(x[train.numpy()]).transform(x)).float()

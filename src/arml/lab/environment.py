@@ -1,0 +1,30 @@
+"""Where a run is made: what someone needs to know who wants to repeat it."""
+
+import platform
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+
+@cache
+def environment() -> dict[str, str]:
+    """Versions, operating system and processor. No times and no names: it is the same for every run on a machine."""
+    return {
+        "arml": version("arml"),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "processor": _processor(),
+    }
+
+
+def _processor() -> str:
+    """The processor's name, where the system tells it (Linux)."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0]}, {len(names)} cores" if names else platform.machine()

@@ -1,0 +1,99 @@
+"""The paper's second setting: one target with few labels, the others as auxiliary tasks (Tables 2 and 3)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from arml.lab.experiments.weightings import GRID, WEIGHTINGS
+from arml.lab.run import MethodName, MultiLabel
+
+_CPU = {
+    "yeast": MultiLabel(network="mlp-64", steps=300, lr=0.003, every=5, dropout=0.2),
+    "celeba": MultiLabel(
+        dataset="celeba",
+        main="5_o_Clock_Shadow",
+        labels=0.01,
+        network="resnet18",
+        image_size=32,
+        batch_main=32,
+        batch_aux=64,
+        steps=400,
+        optimizer="sgd",
+        lr=0.05,
+        weight_decay=1e-4,
+        every=25,
+        evaluate_every=100,
+        record_every=100,
+    ),
+    "table": MultiLabel(dataset="table", main="", labels=None, network="mlp-64", steps=300, every=5, dropout=0.2),
+}
+
+
+def cpu(dataset: str) -> MultiLabel:
+    """Minutes on two cores. Small images and few steps: not the paper's numbers."""
+    return _CPU[dataset]
+
+
+def paper(dataset: str) -> MultiLabel:
+    """CelebA with ResNet18 from scratch: 90 epochs of batches of 256, step size 0.1, a tenth of it after every 30.
+
+    1 % of the training images have the main label. Weights are learned at every step. What the paper leaves open is
+    chosen here: momentum 0.9, weight decay 1e-4, images cropped to 178 and scaled to 128 pixels. An epoch is one pass
+    over all 162 770 training images of the auxiliary tasks: 636 steps.
+    """
+    if dataset != "celeba":
+        return replace(_CPU[dataset], steps=20_000, every=1, evaluate_every=500, record_every=100, checkpoint_every=500)
+    return replace(
+        _CPU[dataset],
+        image_size=128,
+        batch_main=256,
+        batch_aux=256,
+        steps=90 * 636,
+        lr=0.1,
+        lr_drop=0.1,
+        lr_drop_at=(1 / 3, 2 / 3),
+        every=1,
+        evaluate_every=636,
+        record_every=100,
+        checkpoint_every=636,
+    )
+
+
+PRESETS = {"cpu": cpu, "paper": paper}
+DATASETS = tuple(_CPU)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Which lines the comparison has."""
+
+    mains: tuple[str, ...] = ()
+    """Main targets to compare at, one table each and a matrix of weights over all; none: the one of --main."""
+    label_counts: tuple[float, ...] = ()
+    """Numbers or shares of main labels to compare at, for the curve of labels against error; none: the preset's."""
+    methods: tuple[MethodName, ...] = WEIGHTINGS
+    """Ways to weigh the auxiliary targets."""
+    main_only: bool = True
+    """Also train on the main target alone."""
+    without: tuple[str, ...] = ()
+    """Also train without each of these auxiliary targets in turn, with equal weights, to see whether it helped."""
+    grid: bool = False
+    """With two auxiliary targets: also search a grid of fixed weights, the best on validation examples."""
+
+    def runs(self, base: MultiLabel, seeds: int) -> list[MultiLabel]:
+        """All runs of the comparison, seed by seed, so that an unfinished sweep can already be read."""
+        return [
+            replace(run, seed=seed, labels=count)
+            for seed in range(seeds)
+            for main in self.mains or (base.main,)
+            for count in self.label_counts or (base.labels,)
+            for run in self._lines(replace(base, main=main))
+        ]
+
+    def _lines(self, base: MultiLabel) -> Iterator[MultiLabel]:
+        if self.main_only:
+            yield replace(base, learner="main_only", method="uniform")
+        for method in (*self.methods, *(GRID if self.grid else ())):
+            yield replace(base, learner="joint", method=method)
+        for name in self.without:
+            if name != base.main:
+                yield replace(base, learner="joint", method="uniform", leave_out=(*base.leave_out, name))

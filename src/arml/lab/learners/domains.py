@@ -1,0 +1,136 @@
+"""Labelled images of several source domains, and few or none of the target's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from arml.lab.data.batches import DomainBatch
+from arml.lab.learners.base import AugmentExamples, Learner, Settings
+from arml.lab.models.network import Network
+from arml.lab.tasks.classify import classify
+
+
+class DomainLearner(Learner[DomainBatch], Protocol):
+    """What is learned from sources, each one auxiliary task, for a target, the main one.
+
+    Losses are not divided by the number of sources S: with ``aux_scale = 1 / S``, equal weights are the loss of the
+    pooled sources.
+    """
+
+    settings: Settings
+    """What was chosen by hand."""
+    train_on_main: bool = True
+    """Whether the network learns from the target's labels; if not, they only steer the weights of the sources."""
+
+    def validated(self, network: Network, source: str) -> Network:
+        """The network that answers for validation images of ``source``."""
+        del source
+        return network
+
+
+@dataclass(frozen=True)
+class DomainSettings:
+    """Nothing to set but the step size."""
+
+    lr: float = 0.001
+    """Of SGD with momentum 0.9 and weight decay 5e-4; the paper gives the step size only, JiGen's code all three."""
+
+
+class SourceTasks(DomainLearner):
+    """One class loss for every source, and the target's as the main loss.
+
+    The images of all domains go through the network together. BatchNorm's statistics are then those of all of them:
+    the few images of the target would be a tiny batch by themselves, soon known by heart.
+    """
+
+    def __init__(self, settings: DomainSettings, sources: Sequence[str], augment: AugmentExamples) -> None:
+        """``sources`` are the names that batches have; ``augment`` changes the images of every domain."""
+        self.settings: DomainSettings = settings
+        self.augment = augment
+        self.tasks: tuple[str, ...] = tuple(sources)
+        self.heads: dict[str, int] = {}
+
+    def losses(
+        self, network: Network, batch: DomainBatch, step: int, generator: torch.Generator
+    ) -> tuple[Tensor | None, dict[str, Tensor]]:
+        """One pass over all images."""
+        del step
+        return class_losses(network(self.augment(all_images(batch), generator)), batch)
+
+
+class Baseline(SourceTasks):
+    """The sources pooled, "DeepAll": the target's labels steer the weights of the sources and train nothing.
+
+    The target's images, if there are any, are in the pass all the same, with weights that are learned and with equal
+    ones: two ways of weighing then differ in nothing else. So BatchNorm sees them; where it should not, leave the
+    target's images out of the batches. "Baseline" and "Baseline + ARML" in Shi et al., *Auxiliary Task Reweighting for
+    Minimum-data Learning*, NeurIPS 2020.
+    """
+
+    train_on_main = False
+
+
+class JointTraining(SourceTasks):
+    """The sources, and the target's few labelled images beside them: "JT" and "JT + ARML" there."""
+
+
+class TargetOnly(DomainLearner):
+    """The target's few labelled images alone: "main task only"."""
+
+    def __init__(self, settings: DomainSettings, augment: AugmentExamples) -> None:
+        self.settings: DomainSettings = settings
+        self.augment = augment
+        self.tasks: tuple[str, ...] = ()
+        self.heads: dict[str, int] = {}
+
+    def losses(
+        self, network: Network, batch: DomainBatch, step: int, generator: torch.Generator
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The main loss only, from a pass without the sources."""
+        del step
+        if not len(batch.y):
+            raise ValueError("Learning from the target alone needs labelled images of it, got none. Ask for shots.")
+        return classify(network, self.augment(batch.x, generator), batch.y), {}
+
+
+def all_images(batch: DomainBatch) -> Tensor:
+    """The images of all domains in one tensor, the target's first."""
+    return torch.cat([batch.x, *(x for x, _ in batch.sources.values())])
+
+
+def all_labels(batch: DomainBatch) -> Tensor:
+    """The labels of :func:`all_images`."""
+    return torch.cat([batch.y, *(y for _, y in batch.sources.values())])
+
+
+def all_domains(batch: DomainBatch) -> Tensor:
+    """Where the images of :func:`all_images` come from: 0 is the target, then the sources in their order.
+
+    >>> two, three = torch.zeros(2, dtype=torch.int64), torch.zeros(3, dtype=torch.int64)
+    >>> all_domains(DomainBatch(two, two, {"photo": (three, three)}))
+    tensor([0, 0, 1, 1, 1])
+    """
+    return torch.repeat_interleave(torch.tensor(_sizes(batch))).to(batch.y.device)
+
+
+def class_losses(logits: Tensor, batch: DomainBatch) -> tuple[Tensor | None, dict[str, Tensor]]:
+    """The mean cross-entropy of every domain, from the class logits of :func:`all_images`."""
+    return domain_means(F.cross_entropy(logits, all_labels(batch), reduction="none"), batch)
+
+
+def domain_means(values: Tensor, batch: DomainBatch) -> tuple[Tensor | None, dict[str, Tensor]]:
+    """The mean of ``values``, one for each of :func:`all_images`, over the target's images and every source's.
+
+    ``None`` for a target without images.
+    """
+    target, *sources = values.split(_sizes(batch))
+    means = {name: part.mean() for name, part in zip(batch.sources, sources, strict=True)}
+    return (target.mean() if len(target) else None), means
+
+
+def _sizes(batch: DomainBatch) -> list[int]:
+    return [len(batch.y), *(len(y) for _, y in batch.sources.values())]

@@ -1,0 +1,116 @@
+"""JiGen: the sources' classes, and jigsaw puzzles of the same images."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from arml.lab.data.batches import DomainBatch
+from arml.lab.learners.base import AugmentExamples
+from arml.lab.learners.domains import DomainLearner, all_images, all_labels, domain_means
+from arml.lab.models.network import Network
+from arml.lab.tasks.jigsaw import crop_to_grid, draw_orders, grey_tiles, jigsaw, permutation_set, shuffle_tiles
+
+JIGSAW = "jigsaw"
+"""The head, and the task if it is one."""
+
+
+@dataclass(frozen=True)
+class JiGenSettings:
+    """As in the authors' code for ResNet18."""
+
+    weight: float = 0.7
+    """w, of the puzzles beside the classes."""
+    bias: float = 0.9
+    """Probability that an image keeps its order whatever was drawn: with 30 others, 9.7 % are shuffled."""
+    grey: float = 0.1
+    """Probability of each tile to turn grey."""
+    num_permutations: int = 30
+    """Besides the order as it is."""
+    permutation_seed: int = 0
+    """Chooses between sets of permutations that are equally good."""
+    ordered_only: bool = False
+    """Whether only images in their own order are classified."""
+    jigsaw_as_task: bool = False
+    """Whether the puzzles of all sources are one more auxiliary task."""
+    lr: float = 0.001
+    """Of SGD with momentum 0.9 and weight decay 5e-4."""
+
+    def __post_init__(self) -> None:
+        if self.weight < 0:
+            raise ValueError(f"JiGen: `weight` should be at least 0. Got {self.weight!r}.")
+        for name, value in (("bias", self.bias), ("grey", self.grey)):
+            if not 0 <= value <= 1:
+                raise ValueError(f"JiGen: `{name}` should be a probability, from 0 to 1. Got {value!r}.")
+
+
+class JiGen(DomainLearner):
+    r"""Classes of the sources' images, some of which are shuffled, and the orders they were shuffled by.
+
+    With the class loss :math:`C_k` and the puzzle's loss :math:`J_k` of source k, its one loss is
+
+    .. math:: L_k = C_k + w J_k
+
+    so that equal weights are exactly the objective of Carlucci et al., *Domain Generalization by Solving Jigsaw
+    Puzzles*, CVPR 2019, and a source that does not help the target loses both. With ``jigsaw_as_task`` the losses are
+    :math:`C_k`, and :math:`w \sum_k J_k` as a task of its own; divided by the number of sources, not of tasks, and
+    with equal weights, this is the same objective. Either way the puzzles train the network and steer no weight.
+
+    The target's images are in the pass for the main loss, as in :class:`~arml.lab.learners.domains.Baseline`, but never
+    shuffled: they should be seen as they are tested. They train nothing. All images lose the rows and columns that
+    do not fit into three tiles of whole pixels.
+    """
+
+    train_on_main = False
+
+    def __init__(self, settings: JiGenSettings, sources: Sequence[str], augment: AugmentExamples) -> None:
+        """``sources`` are the names that batches have; ``augment`` changes images before they are cut."""
+        if JIGSAW in sources:
+            raise ValueError(
+                f"JiGen: no source may be called {JIGSAW!r}, the name of a task. Got {', '.join(sources)}."
+            )
+        self.settings: JiGenSettings = settings
+        self.augment = augment
+        self.permutations = permutation_set(settings.num_permutations, settings.permutation_seed)
+        self.tasks: tuple[str, ...] = (*sources, JIGSAW) if settings.jigsaw_as_task else tuple(sources)
+        self.heads: dict[str, int] = {JIGSAW: len(self.permutations)}
+
+    def losses(
+        self, network: Network, batch: DomainBatch, step: int, generator: torch.Generator
+    ) -> tuple[Tensor | None, dict[str, Tensor]]:
+        """One pass over all images, shuffled and not."""
+        del step
+        order = self._orders(batch, generator)
+        cut = grey_tiles(self.images(batch, order, generator), self.settings.grey, generator)
+        features = network.features(shuffle_tiles(cut, self.permutations[order.cpu()]))
+        main, classes = self._class_losses(network.head("class", features), order, batch)
+        _, puzzles = domain_means(jigsaw(network, features, order), batch)
+        weight = self.settings.weight
+        if self.settings.jigsaw_as_task:
+            return main, {**classes, JIGSAW: weight * torch.stack(list(puzzles.values())).sum()}
+        return main, {name: loss + weight * puzzles[name] for name, loss in classes.items()}
+
+    def images(self, batch: DomainBatch, order: Tensor, generator: torch.Generator) -> Tensor:
+        """All images of ``batch``, augmented, in a size that can be cut; ``order`` says which will be shuffled."""
+        del order
+        return crop_to_grid(self.augment(all_images(batch), generator))
+
+    def _orders(self, batch: DomainBatch, generator: torch.Generator) -> Tensor:
+        """The order of every image; 0 for the target's."""
+        labels = all_labels(batch)
+        drawn = draw_orders(len(labels) - len(batch.y), len(self.permutations), self.settings.bias, generator)
+        return torch.cat([torch.zeros_like(batch.y), drawn.to(labels)])
+
+    def _class_losses(
+        self, logits: Tensor, order: Tensor, batch: DomainBatch
+    ) -> tuple[Tensor | None, dict[str, Tensor]]:
+        losses = F.cross_entropy(logits, all_labels(batch), reduction="none")
+        if not self.settings.ordered_only:
+            return domain_means(losses, batch)
+        counted = (order == 0).to(losses)
+        main, sums = domain_means(losses * counted, batch)
+        _, shares = domain_means(counted, batch)
+        # A source whose images are all shuffled has a sum of 0, and a loss of 0.
+        return main, {name: loss / shares[name].clamp(min=1e-6) for name, loss in sums.items()}

@@ -1,0 +1,80 @@
+"""How good answers are, in numbers that stand in one table."""
+
+from math import isfinite
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from arml.lab.data.targets import Target
+
+
+def metrics(target: Target, outputs: Tensor, labels: Tensor) -> dict[str, float]:
+    r"""Percentages, and for numbers the error in their own units, over the rows that have a label.
+
+    Of classes:
+
+    - ``error``: rows answered wrongly;
+    - ``average_precision``, ``auc``: how well rows of a class are ranked before others, by the logit of the second
+      class of two. With more classes by each one's probability against the rest, then the mean over classes present;
+    - ``majority_error``: the error of always answering the most frequent class of these labels.
+
+    Of numbers, with outputs and labels in the same units:
+
+    - ``error``: the unexplained share of the variance, :math:`100 (1 - R^2)`;
+    - ``rmse``: the root of the mean squared error;
+    - ``majority_error``: 100, the error of always answering the mean.
+
+    What is undefined is left out, never NaN: a ranking if there is one class only, a share of no variance, everything
+    without labels.
+
+    >>> import torch
+    >>> smiles = Target(torch.tensor([0.0, 1.0]), classes=("no", "yes"))
+    >>> metrics(smiles, torch.tensor([[-1.0], [2.0], [3.0], [1.0]]), torch.tensor([0.0, 1.0, 0.0, float("nan")]))
+    {'error': 33.3..., 'majority_error': 33.3..., 'average_precision': 50.0, 'auc': 50.0}
+    >>> metrics(Target(torch.tensor([0.0, 4.0])), torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 4.0]))
+    {'error': 25.0, 'majority_error': 100.0, 'rmse': 1.0}
+
+    Args:
+        target: says which of them.
+        outputs: [N, target.num_outputs]: logits, or numbers in the units of the labels.
+        labels: [N], NaN where missing.
+    """
+    if outputs.shape != (len(labels), target.num_outputs):
+        raise ValueError(
+            f"`outputs` should have the shape {[len(labels), target.num_outputs]} for {len(labels)} labels. "
+            f"Got {list(outputs.shape)}."
+        )
+    present = ~labels.isnan()
+    z, y = outputs[present].detach().cpu().double(), labels[present].cpu().double()
+    if not len(y):
+        return {}
+    found = _of_numbers(z[:, 0], y) if target.is_numeric else _of_classes(z, y.long())
+    return {name: value for name, value in found.items() if isfinite(value)}
+
+
+def _of_numbers(z: Tensor, y: Tensor) -> dict[str, float]:
+    squares = float((z - y).square().mean())
+    if bool((y == y[0]).all()):
+        return {"rmse": squares**0.5}
+    return {"error": 100 * squares / float(y.var(correction=0)), "majority_error": 100.0, "rmse": squares**0.5}
+
+
+def _of_classes(z: Tensor, y: Tensor) -> dict[str, float]:
+    answers = (z[:, 0] > 0).long() if z.shape[1] == 1 else z.argmax(dim=1)
+    right = float((answers == y).double().mean())
+    majority = float(y.bincount().max()) / len(y)
+    return {"error": 100 * (1 - right), "majority_error": 100 * (1 - majority), **_of_rankings(z, y)}
+
+
+def _of_rankings(z: Tensor, y: Tensor) -> dict[str, float]:
+    from sklearn.metrics import average_precision_score, roc_auc_score  # here, so that training alone does not load it
+
+    present = y.unique().tolist()
+    if len(present) < 2 or not bool(z.isfinite().all()):
+        return {}
+    rankings = [(y == 1, z[:, 0])] if z.shape[1] == 1 else [(y == c, F.softmax(z, dim=1)[:, c]) for c in present]
+    scores = {"average_precision": average_precision_score, "auc": roc_auc_score}
+    return {
+        name: 100 * sum(float(score(is_class.numpy(), rank.numpy())) for is_class, rank in rankings) / len(rankings)
+        for name, score in scores.items()
+    }

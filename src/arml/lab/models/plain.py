@@ -1,0 +1,37 @@
+"""A small convolutional network without BatchNorm, for images of several domains."""
+
+from torch import nn
+
+from arml.lab.models.network import Trunk
+
+
+def plain(num_channels: int, size: int, num_features: int = 64) -> Trunk:
+    """Three 3x3 convolutions, the last two of which halve the image, then a layer that knows every place.
+
+    Nothing is normalised by the batch: with images of several domains in one batch, BatchNorm's statistics describe a
+    mixture that no image at test comes from. And features tell places apart, where :func:`~arml.lab.models.small.small`
+    takes the mean over all of them, which few labels hardly make up for.
+
+    Args:
+        num_channels: of the images.
+        size: height and width of the images, at least 8 and a multiple of 4.
+        num_features: of the last layer; the convolutions have a quarter, half and half as many.
+    """
+    if size < 8 or size % 4 or num_features < 4:
+        raise ValueError(
+            f"`size` should be a multiple of 4 from 8 on, `num_features` at least 4. Got {size}, {num_features}."
+        )
+    quarter, half = num_features // 4, num_features // 2
+    layers = {
+        "layer1": _layer(num_channels, quarter, 1),
+        "layer2": _layer(quarter, half, 2),
+        "layer3": _layer(half, half, 2),
+        "flat": nn.Flatten(),
+        "linear": nn.Linear(half * (size // 4) ** 2, num_features),
+        "activation": nn.LeakyReLU(0.1),
+    }
+    return Trunk(layers, num_features, last_layer="linear")
+
+
+def _layer(inputs: int, outputs: int, stride: int) -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 3, stride, padding=1), nn.LeakyReLU(0.1))

@@ -1,0 +1,111 @@
+"""Weights that somebody trained before, from a file into a trunk."""
+
+import pickle
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+WRAPPERS = ("state_dict", "model", "network")
+"""Names under which training scripts, and this project's checkpoints, keep the weights among other things."""
+PREFIXES = ("module.", "trunk.", "backbone.")
+"""What wrappers put before the name of a weight."""
+CLASSIFIERS = ("fc.", "heads.")
+"""Layers after the trunk, which belong to the tasks of whoever trained them."""
+SHOWN = 5
+"""Names of each kind that an error lists."""
+
+# What torch raises on bytes that are no file of its own, or only the beginning of one.
+_UNREADABLE = (OSError, EOFError, RuntimeError, ValueError, LookupError, AttributeError, pickle.UnpicklingError)
+
+
+def load_weights(trunk: nn.Module, path: Path) -> None:
+    """Copies the weights and statistics in ``path`` into ``trunk``, all of them or, if they do not fit, none.
+
+    The file is what ``torch.save`` made of a state dict, or of a dictionary that holds one as ``state_dict``,
+    ``model`` or ``network``. Prefixes that wrappers add (``module.``, ``trunk.``, ``backbone.``) are taken off, a
+    classifier after the trunk (``fc``, ``heads``) is left out, and BatchNorm's counters, which old files do not have,
+    may be missing. Only tensors and plain values are read: a file cannot run code.
+
+    Raises:
+        ValueError: the file cannot be read, or does not fit; the error says what is missing, what is there and not
+            expected, and what has another shape.
+    """
+    wanted = trunk.state_dict()
+    found = _renamed(_read(path), wanted, path)
+    missing = [name for name in wanted if name not in found and not name.endswith("num_batches_tracked")]
+    unexpected = [name for name in found if name not in wanted]
+    misshapen = [
+        f"{name} ({_shape(found[name])} in the file, {_shape(wanted[name])} in the network)"
+        for name in wanted
+        if name in found and found[name].shape != wanted[name].shape
+    ]
+    if missing or unexpected or misshapen:
+        raise ValueError(
+            f"{path}: the weights do not fit the network. Missing: {_some(missing)}. Not expected: "
+            f"{_some(unexpected)}. Of another shape: {_some(misshapen)}. Choose the network that the file was made "
+            "with, or another file."
+        )
+    trunk.load_state_dict(found, strict=False)  # counters may be missing
+
+
+def _read(path: Path) -> Mapping[str, Tensor]:
+    """The state dict in the file, under the names it has there."""
+    if not path.is_file():
+        raise ValueError(f"{path}: expected a file with weights, found no such file. Check the path.")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except _UNREADABLE as error:
+        raise _no_weights(path, f"a damaged or different file ({_first_line(error)})") from error
+    for wrapper in WRAPPERS:
+        if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
+            content = content[wrapper]
+    if not isinstance(content, Mapping):
+        raise _no_weights(path, f"an object of type {type(content).__name__}")
+    others = [str(name) for name, value in content.items() if not isinstance(value, Tensor)]
+    if others or not content:
+        raise _no_weights(path, f"entries that are no tensors: {_some(others)}" if others else "nothing in it")
+    return content
+
+
+def _renamed(content: Mapping[str, Tensor], wanted: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
+    """Without prefixes and classifiers that ``wanted`` does not have, either."""
+    found: dict[str, Tensor] = {}
+    for name, value in content.items():
+        short = _without_prefixes(str(name), wanted)
+        if short in found:
+            raise ValueError(
+                f"{path}: two entries are called {short} once prefixes are taken off, one of them {name}. "
+                "Save a file with the weights of one network only."
+            )
+        if short in wanted or not short.startswith(CLASSIFIERS):
+            found[short] = value
+    return found
+
+
+def _without_prefixes(name: str, wanted: Mapping[str, Tensor]) -> str:
+    while name not in wanted and name.startswith(PREFIXES):
+        name = name.split(".", 1)[1]
+    return name
+
+
+def _some(names: Sequence[str]) -> str:
+    """How many, and the first few by name."""
+    more = ", ..." if len(names) > SHOWN else ""
+    return f"{len(names)}: {', '.join(names[:SHOWN])}{more}" if names else "none"
+
+
+def _shape(x: Tensor) -> str:
+    return str(list(x.shape))
+
+
+def _no_weights(path: Path, found: str) -> ValueError:
+    return ValueError(
+        f"{path}: expected weights as `torch.save(network.state_dict(), path)` writes them, found {found}. "
+        "Load the file where it was made and save its state dict alone."
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,167 @@
+"""Many questions about an example at once, answered by one head with all outputs side by side."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from arml.lab.data.targets import Target
+
+
+def target_loss(target: Target, outputs: Tensor, labels: Tensor) -> Tensor:
+    r"""The mean loss of one target over the rows that have its label.
+
+    With the output z and the label y of a row: a binary target has the cross-entropy of one logit,
+    :math:`-y \log \sigma(z) - (1 - y) \log \sigma(-z)`; more classes have the cross-entropy of a logit each; a number
+    has :math:`(z - y)^2`, in the units of the labels.
+
+    >>> smiles = Target(torch.tensor([0.0, 1.0]), classes=("no", "yes"))
+    >>> target_loss(smiles, outputs=torch.zeros(3, 1), labels=torch.tensor([0.0, 1.0, float("nan")]))
+    tensor(0.6931)
+
+    Args:
+        target: says which loss.
+        outputs: [B, target.num_outputs].
+        labels: [B], NaN where missing. At least one row should have its label: leave the task out of other batches.
+    """
+    _check_shape("outputs", outputs, target.num_outputs)
+    if labels.shape != outputs.shape[:1]:
+        raise ValueError(f"`labels` should have the shape [{len(outputs)}], one for a row. Got {list(labels.shape)}.")
+    present, known = _without_missing(labels.to(outputs).unsqueeze(1))
+    if not bool(present.any()):
+        raise ValueError(f"None of the {len(labels)} rows has a label. Leave the task out of such a batch.")
+    return _means(_row_losses(target, outputs, known), present)[0]
+
+
+class Attributes:
+    """Losses of K targets: one matrix for all binary ones, one for all numbers, one by one for those with more classes.
+
+    Numbers are standardised by mean and standard deviation of the training rows, and their squared error is in these
+    units, not halved: always answering the mean costs 1, near the ln 2 of a binary target nothing is known about.
+
+    >>> from math import nan
+    >>> smiles = Target(torch.tensor([0.0, 1.0, 1.0]), classes=("no", "yes"))
+    >>> age = Target(torch.tensor([20.0, 40.0, nan]))
+    >>> attributes = Attributes({"age": age, "smiles": smiles}, rows=torch.arange(3))
+    >>> attributes.losses(torch.zeros(3, attributes.num_outputs), attributes.labels)
+    {'age': tensor(1.), 'smiles': tensor(0.6931)}
+    """
+
+    def __init__(self, targets: Mapping[str, Target], rows: Tensor) -> None:
+        """Takes the units of numbers from the training rows.
+
+        Args:
+            targets: K targets by name, of the same N examples.
+            rows: training rows, int64.
+        """
+        for name, target in targets.items():
+            _check_classes(name, target)
+        self.targets = dict(targets)
+        self._groups = _alike(self.targets)
+        self._sizes = [sum(self.targets[name].num_outputs for name in group) for group in self._groups]
+        self._order = [name for group in self._groups for name in group]
+        self._columns = [list(self.targets).index(name) for name in self._order]
+        units = [_units(name, self.targets[name], rows) for name in self._order]
+        self._mean, self._std = (torch.tensor(part, dtype=torch.float64) for part in zip(*units, strict=True))
+
+    @property
+    def num_outputs(self) -> int:
+        """How many outputs the head needs."""
+        return sum(self._sizes)
+
+    @property
+    def labels(self) -> Tensor:
+        """All labels in their own units, float32, [N, K] in the order of ``targets``, NaN where missing."""
+        return torch.stack([target.values for target in self.targets.values()], dim=1)
+
+    def losses(self, outputs: Tensor, labels: Tensor) -> dict[str, Tensor]:
+        """The mean loss of every target over the rows that have its label; targets without any are left out.
+
+        Args:
+            outputs: of the head, [B, num_outputs].
+            labels: rows of :attr:`labels`, [B, K].
+        """
+        _check_shape("outputs", outputs, self.num_outputs)
+        _check_shape("labels", labels, len(self.targets))
+        if len(labels) != len(outputs):
+            raise ValueError(f"There are {len(labels)} rows of labels for {len(outputs)} rows of outputs.")
+        # In the labels' own precision: far from 0, numbers that differ little may be the same in the outputs' one.
+        standard = (labels[:, self._columns] - self._mean.to(labels)) / self._std.to(labels)
+        present, known = _without_missing(standard.to(outputs))
+        widths = [len(group) for group in self._groups]
+        parts = zip(self._groups, outputs.split(self._sizes, dim=1), known.split(widths, dim=1), strict=True)
+        rows = torch.cat([_row_losses(self.targets[group[0]], z, y) for group, z, y in parts], dim=1)
+        losses = dict(zip(self._order, _means(rows, present), strict=True))
+        here = dict(zip(self._order, present.any(dim=0).tolist(), strict=True))
+        return {name: losses[name] for name in self.targets if here[name]}
+
+    def answers(self, outputs: Tensor) -> dict[str, Tensor]:
+        """What the head says about every target, [B, target.num_outputs]: logits, or numbers in their own units."""
+        _check_shape("outputs", outputs, self.num_outputs)
+        sizes = [self.targets[name].num_outputs for name in self._order]
+        own = zip(outputs.split(sizes, dim=1), self._mean.tolist(), self._std.tolist(), strict=True)
+        answers = dict(zip(self._order, (part * std + mean for part, mean, std in own), strict=True))
+        return {name: answers[name] for name in self.targets}
+
+
+def _row_losses(target: Target, outputs: Tensor, labels: Tensor) -> Tensor:
+    """Losses [B, k] of k targets like this one; k is 1 if there are more than two classes."""
+    if target.is_binary:
+        return F.binary_cross_entropy_with_logits(outputs, labels, reduction="none")
+    if target.is_numeric:
+        return (outputs - labels).square()
+    return F.cross_entropy(outputs, labels[:, 0].long(), reduction="none").unsqueeze(1)
+
+
+def _without_missing(labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Where there are labels, and the labels with 0 for missing ones.
+
+    They must be gone before a loss is computed: a NaN that is masked afterwards is still one in the gradient.
+    """
+    present = ~labels.isnan()
+    return present, torch.where(present, labels, torch.zeros_like(labels))
+
+
+def _means(rows: Tensor, present: Tensor) -> Tensor:
+    """The mean of every column [K] over the rows that are present; 0 where there are none."""
+    return torch.where(present, rows, torch.zeros_like(rows)).sum(dim=0) / present.sum(dim=0).clamp(min=1)
+
+
+def _alike(targets: Mapping[str, Target]) -> list[list[str]]:
+    """Names of targets that are computed together: binary ones, numbers, and each of the others alone."""
+    if not targets:
+        raise ValueError("`targets` should hold at least one target. Got none.")
+    binary = [name for name, target in targets.items() if target.is_binary]
+    numeric = [name for name, target in targets.items() if target.is_numeric]
+    others = [[name] for name in targets if name not in {*binary, *numeric}]
+    return [group for group in (binary, numeric, *others) if group]
+
+
+def _units(name: str, target: Target, rows: Tensor) -> tuple[float, float]:
+    """Mean and standard deviation of a number over the training rows; numbers of classes stay as they are."""
+    if not target.is_numeric:
+        return 0.0, 1.0
+    values = target.values[rows][target.present[rows]].double()
+    if len(values.unique()) < 2:
+        raise ValueError(
+            f"Target {name!r} is a number and has to be standardised, but the {len(values)} labels among the "
+            f"{len(rows)} training rows do not differ. Leave it out, or train on more rows."
+        )
+    return float(values.mean()), float(values.std(correction=0))
+
+
+def _check_classes(name: str, target: Target) -> None:
+    if target.is_numeric:
+        return
+    known = target.values[target.present]
+    if len(target.classes) < 2 or not bool(torch.isin(known, torch.arange(len(target.classes)).to(known)).all()):
+        raise ValueError(
+            f"Target {name!r} should have at least two classes and labels from 0 to their number minus 1. Got the "
+            f"classes {', '.join(target.classes)} and the labels {known.unique().tolist()}."
+        )
+
+
+def _check_shape(what: str, given: Tensor, width: int) -> None:
+    if given.ndim != 2 or given.shape[1] != width:
+        raise ValueError(f"`{what}` should have the shape [B, {width}]. Got {list(given.shape)}.")

@@ -1,0 +1,95 @@
+"""What lines and settings are called in tables and figures."""
+
+import math
+
+from arml.lab.run import Line, Subject
+
+LEARNERS = {
+    "supervised": "Supervised (main task only)",
+    "main_only": "Main task only",
+    "pi_model": "Π-Model",
+    "mean_teacher": "Mean Teacher",
+    "vat": "VAT",
+    "vat_entmin": "VAT + EntMin",
+    "pseudo_label": "Pseudo-Label",
+    "s4l": "S4L",
+    "joint": "All targets",
+    "baseline": "Sources only (Baseline)",
+    "jt": "Joint training (JT)",
+    "fada": "FADA",
+    "jigen": "JiGen",
+    "dsam": "D-SAM",
+    "shape_bias": "Shape-bias",
+}
+METHODS = {
+    "": "",
+    "uniform": ", uniform weights",
+    "adaloss": " + AdaLoss",
+    "gradnorm": " + GradNorm",
+    "cosine_sim": " + CosineSim",
+    "ol_aux": " + OL_AUX",
+    "grid": " + grid search (best on validation)",
+    "arml": " + ARML",
+    "arml_full": " + ARML, two stages with Langevin noise",
+    "gated_arml": " + Gated ARML (ours)",
+}
+METRICS = {
+    "error": "error",
+    "average_precision": "average precision",
+    "auc": "AUC",
+    "majority_error": "majority error",
+    "rmse": "RMSE",
+}
+MAIN_ONLY = ("supervised", "main_only")
+"""Learners that see the main task alone."""
+ARMLS = ("arml", "gated_arml", "arml_full")
+"""Methods whose weights a verdict is given on, the one that stands for them first."""
+
+
+def line_title(line: Line) -> str:
+    """The line's name in a table.
+
+    >>> line_title(Line("joint", "arml", "without Male"))
+    'All targets + ARML, without Male'
+    """
+    name = LEARNERS.get(line.learner, line.learner) + METHODS.get(line.method, f" + {line.method}")
+    return name + (f", {line.variant}" if line.variant else "")
+
+
+def subject_title(subject: Subject) -> str:
+    """What a table is about.
+
+    >>> subject_title(Subject("mlc", "celeba", "Smiling", 0.01))
+    'celeba: Smiling, 1 % of the labels'
+    """
+    return f"{topic_title(subject)}, {labels_title(subject)}"
+
+
+def topic_title(subject: Subject) -> str:
+    """What it is about whatever the number of labels.
+
+    >>> topic_title(Subject("dg", "pacs", "sketch", 5))
+    'pacs: sketch'
+    """
+    return f"{subject.dataset}: {subject.main}" if subject.main else subject.dataset
+
+
+def labels_title(subject: Subject) -> str:
+    """How many labels there are, as the setting counts them.
+
+    >>> labels_title(Subject("dg", "pacs", "sketch", 1)), labels_title(Subject("ssl", "digits", "", 50))
+    ('1 shot a class', '50 labels')
+    """
+    if math.isinf(subject.labels):
+        return "all labels"
+    if subject.setting == "dg":
+        return f"{subject.labels:g} shot{'' if subject.labels == 1 else 's'} a class"
+    return f"{subject.labels:g} labels" if subject.labels >= 1 else f"{100 * subject.labels:g} % of the labels"
+
+
+def order(line: Line) -> tuple[int, int, str]:
+    """Where the line stands in a table: learners as above, methods as above; what is unknown comes last."""
+    learners, methods = list(LEARNERS), list(METHODS)
+    learner = learners.index(line.learner) if line.learner in learners else len(learners)
+    method = methods.index(line.method) if line.method in methods else len(methods)
+    return learner, method, line.variant

@@ -1,0 +1,73 @@
+"""Do the weights depend on how many labels there are?"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from statistics import StatisticsError, correlation, mean
+
+from arml.lab.run import Line
+from arml.report.comparison import Comparison
+from arml.report.names import ARMLS, labels_title, line_title, topic_title
+from arml.report.sheet import Sheet, number, text
+from arml.report.summary import FORMULA, Summary, summarise
+
+AGREEMENT_FORMULA = (
+    "agreement of weights: Pearson's correlation over auxiliary tasks between the final weights at two numbers of "
+    "labels, mean over all pairs of numbers, for each seed; then " + FORMULA
+)
+
+
+def by_scarcity(compared: Sequence[Comparison]) -> list[tuple[Line, list[Comparison]]]:
+    """Lines of ARML and its kin that were run at several numbers of labels, with the comparisons in that order."""
+    grouped: dict[tuple[tuple[str, str, str], Line], list[Comparison]] = defaultdict(list)
+    for comparison in compared:
+        for line in comparison.with_methods(ARMLS):
+            grouped[comparison.subject[:3], line].append(comparison)
+    return [(line, members) for (_, line), members in grouped.items() if len(members) > 1]
+
+
+def weights_agree(line: Line, members: Sequence[Comparison]) -> Summary | None:
+    """How much final weights at different numbers of labels agree, over seeds; ``None`` where nothing can be said."""
+    seeds = set.intersection(*(set(comparison.finished[line]) for comparison in members))
+    found = [
+        _mean_correlation([comparison.finished[line][seed].outcome["weights"] for comparison in members])
+        for seed in sorted(seeds)
+    ]
+    known = [value for value in found if value is not None]
+    return summarise(known) if known else None
+
+
+def _mean_correlation(weights: Sequence[Mapping[str, float]]) -> float | None:
+    tasks = [task for task in weights[0] if all(task in one for one in weights)]
+    pairs = combinations([[one[task] for task in tasks] for one in weights], 2)
+    found = [value for value in (_correlation(a, b) for a, b in pairs) if value is not None]
+    return mean(found) if found else None
+
+
+def _correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """Undefined for fewer than two tasks, or weights that are all the same."""
+    try:
+        return correlation(a, b)
+    except StatisticsError:
+        return None
+
+
+def scarcity_sheets(compared: Sequence[Comparison]) -> list[Sheet]:
+    """For every such line: final weights at each number of labels, and how much they agree."""
+    return [_sheet(line, members) for line, members in by_scarcity(compared)]
+
+
+def _sheet(line: Line, members: Sequence[Comparison]) -> Sheet:
+    weights = [
+        {task: summarise([*by_seed.values()]) for task, by_seed in comparison.weights(line).items()}
+        for comparison in members
+    ]
+    tasks = list(dict.fromkeys(task for one in weights for task in one))
+    agree = weights_agree(line, members)
+    agreement = str(agree) if agree else "undefined (one task, or weights that are all the same)"
+    return Sheet(
+        f"Final weights at different numbers of labels: {topic_title(members[0].subject)}, {line_title(line)}",
+        ("auxiliary task", *(labels_title(comparison.subject) for comparison in members)),
+        tuple((text(task), *(number(one.get(task)) for one in weights)) for task in tasks),
+        (f"Agreement of weights: {agreement}" + (f", n = {agree.n}." if agree else "."), AGREEMENT_FORMULA),
+    )

@@ -1,0 +1,56 @@
+"""Comparisons that differ in the number of labels alone, put together."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from arml.lab.run import Line, Subject
+from arml.report.comparison import Comparison
+from arml.report.names import order
+from arml.report.summary import Summary, summarise
+
+
+class Topic(NamedTuple):
+    """What a curve over labels is about."""
+
+    subject: Subject
+    """One of its subjects, for names."""
+    labels: list[float]
+    errors: dict[Line, dict[int, dict[float, float]]]
+    """Of every line, seed and number of labels."""
+    reference: dict[Line, Line]
+
+    def over_labels(self, line: Line) -> dict[float, Summary]:
+        """Error over seeds at each number of labels."""
+        found: dict[float, list[float]] = defaultdict(list)
+        for by_labels in self.errors[line].values():
+            for labels, error in by_labels.items():
+                found[labels].append(error)
+        return {labels: summarise(found[labels]) for labels in sorted(found)}
+
+
+def topics(compared: Sequence[Comparison]) -> list[Topic]:
+    """Those among the comparisons that were made at several numbers of labels."""
+    grouped: dict[tuple[str, str, str], list[Comparison]] = defaultdict(list)
+    for comparison in compared:
+        grouped[comparison.subject[:3]].append(comparison)
+    found = [_topic(members) for members in grouped.values()]
+    return [topic for topic in found if len(topic.labels) > 1]
+
+
+def _topic(members: Sequence[Comparison]) -> Topic:
+    errors: dict[Line, dict[int, dict[float, float]]] = defaultdict(lambda: defaultdict(dict))
+    for comparison in members:
+        for line in comparison.finished:
+            for seed, error in comparison.errors(line).items():
+                errors[line][seed][comparison.subject.labels] = error
+    labels = sorted({n for by_seed in errors.values() for by_labels in by_seed.values() for n in by_labels})
+    reference = {line: one for comparison in members for line, one in comparison.reference.items()}
+    return Topic(members[0].subject, labels, {line: errors[line] for line in sorted(errors, key=order)}, reference)
+
+
+def middle_level(topic: Topic) -> float:
+    """Half-way between best and worst mean error of the lines with equal weights, or of all if there are none."""
+    equal = [line for line in topic.errors if line == topic.reference[line]] or list(topic.errors)
+    means = [summary.mean for line in equal for summary in topic.over_labels(line).values()]
+    return (min(means) + max(means)) / 2

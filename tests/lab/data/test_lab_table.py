@@ -1,0 +1,256 @@
+"""Tables of all kinds: what becomes a class, what a number, what is refused."""
+
+import gzip
+import math
+import warnings
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from torch.testing import assert_close
+
+from arml.lab.data import DataError, table
+
+CSV = """\
+ill,smoker,grade,age,town,height,weight
+yes,1,1,30,Bonn,1.5,50
+no,0,2,41,Ulm,1.6,
+,1,3,52,Bonn,1.7,70
+yes,,2,63.5,Ulm,1.8,80
+no,0,,,,1.9,90
+"""
+
+
+def written(folder: Path, text: str = CSV, name: str = "people.csv") -> Path:
+    path = folder / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    return path
+
+
+def columns(folder: Path, features: tuple[str, ...] = ("x",), **values: list) -> table.Examples:
+    """A Parquet file with these columns and a target and a feature that are fine."""
+    count = len(next(iter(values.values())))
+    frame = pd.DataFrame({"main": [0, 1] * (count // 2) + [0] * (count % 2), "x": range(count), **values})
+    frame.to_parquet(folder / "t.parquet")
+    aux = [name for name in values if name not in features]
+    return table.load(folder / "t.parquet", main="main", aux=aux, features=features)
+
+
+def same(found: torch.Tensor, expected: list[float | None]) -> None:
+    assert_close(found, torch.tensor([math.nan if v is None else float(v) for v in expected]), equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "people.tsv", "people.parquet", "PEOPLE.CSV"])
+def test_every_format_gives_the_same(tmp_path, name):
+    path = written(tmp_path, CSV.replace(",", "\t") if name.endswith("tsv") else CSV, name)
+    if name.endswith("parquet"):
+        pd.read_csv(written(tmp_path)).to_parquet(path)
+    examples = table.load(path, main="ill", aux=["smoker", "grade", "age"])
+    assert examples.name.lower() == "people"
+    assert examples.rows is None
+    assert list(examples.targets) == ["ill", "smoker", "grade", "age"]
+    classes = {name: target.classes for name, target in examples.targets.items()}
+    assert classes == {"ill": ("no", "yes"), "smoker": ("0", "1"), "grade": ("1", "2", "3"), "age": ()}
+    same(examples.targets["ill"].values, [1, 0, None, 1, 0])
+    same(examples.targets["smoker"].values, [1, 0, 1, None, 0])
+    same(examples.targets["grade"].values, [0, 1, 2, 1, None])
+    same(examples.targets["age"].values, [30, 41, 52, 63.5, None])
+    # Numbers first: height, weight with the mean in its gap; then Bonn, Ulm and no town.
+    x = examples.inputs(torch.arange(5))
+    assert x.dtype == torch.float32
+    two = 2**0.5
+    same(x[:, 0], [-two, -two / 2, 0, two / 2, two])
+    gap = torch.tensor([50, 72.5, 70, 80, 90])
+    assert_close(x[:, 1], (gap - 72.5) / gap.std(correction=0))
+    assert x[:, 2:].tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+
+
+def test_only_training_rows_decide_about_the_inputs(tmp_path):
+    examples = table.load(written(tmp_path), main="ill", aux=["grade"], features=["town", "weight"])
+    x = examples.inputs(torch.tensor([0, 2]))
+    # Weights 50 and 70 in the training rows: mean 60, deviation 10. Both towns there are Bonn; Ulm is new.
+    assert x.tolist() == [[-1, 1], [0, 0], [1, 1], [2, 0], [3, 0]]
+
+
+def test_numbers_that_are_all_missing_in_the_training_rows_stay_finite(tmp_path):
+    examples = table.load(written(tmp_path), main="ill", aux=["grade"], features=["weight", "height"])
+    x = examples.inputs(torch.tensor([1]))
+    assert x.shape == (5, 2)
+    assert bool(x.isfinite().all())
+
+
+KINDS = {
+    "text": (["b", "a", "c", None], ("a", "b", "c"), [1, 0, 2, None]),
+    "bool": ([True, False, True, False], ("False", "True"), [1, 0, 1, 0]),
+    "bool with gaps": ([True, None, False, True], ("False", "True"), [1, None, 0, 1]),
+    "two numbers": ([2.5, -1, 2.5, math.nan], ("-1", "2.5"), [1, 0, 1, None]),
+    "whole numbers": ([7, 5, 9, 5], ("5", "7", "9"), [1, 0, 2, 0]),
+    "broken numbers": ([7.5, 5, 9, 5], (), [7.5, 5, 9, 5]),
+    "20 numbers": ([*range(20)], tuple(map(str, range(20))), [*range(20)]),
+    "21 numbers": ([*range(21)], (), [*range(21)]),
+    "nullable": (pd.array([3, None, 4, 3], dtype="Int64"), ("3", "4"), [0, None, 1, 0]),
+    "categories": (pd.Categorical(["y", "x", None, "z"]), ("x", "y", "z"), [1, 0, None, 2]),
+    "decimals": ([Decimal("1.5"), Decimal(2), None, Decimal(3)], (), [1.5, 2, None, 3]),
+    "digits in text": (["10", "9", "9", "10"], ("10", "9"), [0, 1, 1, 0]),
+}
+
+
+@pytest.mark.parametrize("case", KINDS)
+def test_what_is_in_a_column_decides_what_is_asked(tmp_path, case):
+    values, classes, labels = KINDS[case]
+    target = columns(tmp_path, column=values).targets["column"]
+    assert target.classes == classes
+    assert target.values.dtype == torch.float32
+    same(target.values, labels)
+
+
+def test_columns_of_no_use_are_left_out_with_one_warning(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "main": [0, 1, 0, 1],
+            "day": [datetime(2020, 1, day) for day in (1, 2, 3, 4)],
+            "iso": ["2020-01-01", None, "2020-01-03", "2020-01-03"],
+            "same": [3, 3, None, 3],
+            "empty": [None] * 4,
+            "id": ["a", "b", None, "d"],
+            "Unnamed: 0": [0, 1, 2, 3],
+            "x": [1, 2, 3, 4],
+            "maybe": ["yes", None, "yes", "yes"],
+        }
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.warns(UserWarning, match="Left out of the features") as warned:
+        examples = table.load(tmp_path / "t.parquet", main="main", aux=[])
+    assert [str(warning.message) for warning in warned] == [
+        "Left out of the features: day (dates), iso (dates), same (one value only), empty (one value only), "
+        "id (another text in every row), Unnamed: 0 (no name)."
+    ]
+    assert warned[0].filename == __file__
+    assert examples.inputs(torch.arange(4)).shape == (4, 3)  # x; yes and missing
+
+
+def test_named_columns_bring_no_warning(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        examples = columns(tmp_path, ("x", "id"), id=["a", "b", "c", "d"])
+    assert examples.inputs(torch.arange(4)).shape == (4, 5)
+
+
+REFUSED_FEATURES = {
+    "constant": ([3, 3, None, 3], "Feature 'f' has one value only"),
+    "constant text": (["a"] * 4, "Feature 'f' has one value only"),
+    "empty": ([None] * 4, "Feature 'f' has one value only"),
+    "dates": ([date(2020, 1, day) for day in (1, 2, 3, 4)], "Feature 'f' holds dates"),
+    "dates in text": (["2020-01-01", "2020-01-02T10:00", "2020-01-01", "2020-01-01"], "Feature 'f' holds dates"),
+    "infinite": ([1.0, math.inf, 2.0, 3.0], "Column 'f' holds numbers that are infinite"),
+    "too large": ([1.0, 1e300, 2.0, 3.0], "Column 'f' holds numbers that are infinite, or too large"),
+    "lists": ([[1], [2], [3], [4]], "Column 'f' should hold numbers, text, or true and false. Found: mixed"),
+    "identifiers": ([f"id{i}" for i in range(1001)], "'f' has 1001 different texts, such as 'id0'.* identifier"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_FEATURES)
+def test_features_of_no_use_are_refused_if_named(tmp_path, case):
+    values, message = REFUSED_FEATURES[case]
+    with pytest.raises(ValueError, match=message):
+        columns(tmp_path, ("x", "f"), f=values)
+
+
+def test_a_thousand_texts_are_allowed(tmp_path):
+    assert columns(tmp_path, ("f",), f=[f"id{i}" for i in range(1000)]).inputs(torch.arange(2)).shape == (1000, 2)
+
+
+def test_too_many_texts_are_refused_by_default_too(tmp_path):
+    frame = pd.DataFrame({"main": [0, 1] * 600, "f": [f"id{min(i, 1100)}" for i in range(1200)], "x": range(1200)})
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="'f' has 1101 different texts"):
+        table.load(tmp_path / "t.parquet", main="main", aux=[])
+
+
+REFUSED_TARGETS = {
+    "constant": ([3, 3, None, 3], "Target 'column' should have at least two different values. Found only 3.0"),
+    "constant text": (["a", None, "a", "a"], "Found only 'a'"),
+    "empty": ([None] * 4, "Target 'column' .* Found no label at all"),
+    "dates": ([datetime(2020, 1, 1)] * 4, "Target 'column' holds dates"),
+    "identifiers": ([f"id{i}" for i in range(1001)], "Column 'column' has 1001 different texts"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_TARGETS)
+def test_targets_that_cannot_be_learnt_are_refused(tmp_path, case):
+    values, message = REFUSED_TARGETS[case]
+    with pytest.raises(ValueError, match=message):
+        columns(tmp_path, column=values)
+
+
+def test_a_main_target_without_a_label_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"Target 'm' .* Found no label at all"):
+        table.load(written(tmp_path, "m,a,x\n,1,5\n,2,6\n"), main="m", aux=["a"])
+
+
+NAMES = {
+    "unknown": ({"main": "il", "aux": []}, r"Unknown column 'il'\. Did you mean 'ill'\? The table has: ill, smoker, g"),
+    "strange": ({"main": "ill", "aux": ["zzz"]}, r"Unknown column 'zzz'\. The table has: ill, smoker"),
+    "feature": ({"main": "ill", "aux": [], "features": ["Age"]}, r"Unknown column 'Age'\. Did you mean 'age'"),
+    "main and aux": ({"main": "ill", "aux": ["grade", "ill"]}, "Given more than once: ill"),
+    "aux twice": ({"main": "ill", "aux": ["grade", "grade"]}, "Given more than once: grade"),
+    "aux and feature": ({"main": "ill", "aux": ["grade"], "features": ["grade"]}, "Given more than once: grade"),
+    "feature twice": ({"main": "ill", "aux": [], "features": ["age", "age"]}, "Given more than once: age"),
+}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_wrong_names_of_columns_are_answered(tmp_path, case):
+    given, message = NAMES[case]
+    with pytest.raises(ValueError, match=message):
+        table.load(written(tmp_path), **given)
+
+
+def test_a_table_of_targets_alone_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"t\.csv: no column is left to predict from beside the targets m, a"):
+        table.load(written(tmp_path, "m,a\n0,1\n1,2\n", "t.csv"), main="m", aux=["a"])
+
+
+FILES = {
+    "empty": ("t.csv", b"", "found an empty, damaged or different file"),
+    "names only": ("t.csv", b"m,x\n", "found no rows below the names m, x"),
+    "longer line": ("t.csv", b"m,x\n0,1\n1,2,3\n", "found an empty, damaged or different file"),
+    "all lines longer": ("t.csv", b"m,x\n0,1,7\n1,2,3\n", "found an empty, damaged or different file"),
+    "bytes": ("t.csv", b"m,x\n\xff\xfe,1\n", "found an empty, damaged or different file"),
+    "no gzip": ("t.csv.gz", b"m,x\n0,1\n1,2\n", "found an empty, damaged or different file"),
+    "cut gzip": ("t.csv.gz", gzip.compress(b"m,x\n0,1\n1,2\n" * 99)[:-30], "found an empty, damaged or different file"),
+    "no parquet": ("t.parquet", b"m,x\n0,1\n1,2\n", "found an empty, damaged or different file"),
+    "empty parquet": ("t.parquet", b"", "found an empty, damaged or different file"),
+    "other suffix": ("t.xlsx", b"", r"expected a table named \*\.csv, \*\.csv\.gz, \*\.tsv, \*\.parquet"),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_files_that_are_no_tables_are_refused(tmp_path, case):
+    name, content, message = FILES[case]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=rf"{name}: .*{message}"):
+        table.load(tmp_path / name, main="m", aux=[])
+
+
+def test_cells_are_not_dropped_even_if_warnings_are(tmp_path):
+    path = written(tmp_path, "m,x\n0,1,7\n1,2,3\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(DataError, match="found an empty, damaged or different file"):
+            table.load(path, main="m", aux=[])
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"t\.csv: expected a table, found no such file"):
+        table.load(tmp_path / "t.csv", main="m", aux=[])
+
+
+def test_a_comma_at_the_end_of_every_line_shifts_nothing(tmp_path):
+    path = written(tmp_path, "m,a,x\n0,5.5,1,\n1,6.5,2,\n1,7.5,4,\n")
+    targets = table.load(path, main="m", aux=["a"]).targets
+    same(targets["m"].values, [0, 1, 1])
+    same(targets["a"].values, [5.5, 6.5, 7.5])

@@ -1,0 +1,89 @@
+"""Records written by hand, in the form `arml train` writes them, with numbers that are simple functions of the seed."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from arml.lab.run import Domains, MultiLabel, Run, SemiSupervised
+
+ENVIRONMENT = {"arml": "0.1.0", "torch": "2.13.0", "python": "3.11.7", "system": "Linux", "processor": "a processor"}
+
+
+def lines_of(run: Run, error=None, *, weights=None, agreement=0.5, validation=5.0, steps=(25, 50)) -> list[dict]:
+    """Records of a run: weights go straight from 1 to what they end with; without an error it is unfinished."""
+    weights = weights or {}
+    lines = [{"setting": run.setting, "run": asdict(run), "environment": ENVIRONMENT}]
+    for i, step in enumerate(steps, start=1):
+        now = {task: 1 + (weight - 1) * i / len(steps) for task, weight in weights.items()}
+        agreements = agreement if isinstance(agreement, dict) else dict.fromkeys(weights, agreement)
+        seen = {"step": step, "losses": {"main": 1.0, **dict.fromkeys(weights, 1.0)}}
+        lines.append(seen | ({"weights": now, "agreement": agreements} if weights else {}))
+    if error is not None:
+        found = {"validation_error": validation, "test_error": error, "test_error_last": error}
+        lines.append({"step": steps[-1], "validation_error": validation})
+        lines.append({"step": steps[-1], **found, "weights": weights})
+    return lines
+
+
+def write(root: Path, run: Run, error=None, **recorded) -> Path:
+    """The folder of a run, below ``root``."""
+    folder = root / run.name()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "record.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines_of(run, error, **recorded)))
+    if error is not None:
+        (folder / "done").touch()
+    return folder
+
+
+def ssl_runs(root: Path, *, seeds=3, labels=(50,), names=("rotation", "exemplar")) -> None:
+    """Main only, uniform, ARML and gated ARML. Errors: 20, 18, 15 and 16 at 50 labels, less with more labels."""
+    first, second = names
+    for count in labels:
+        for seed in range(seeds):
+            fall = 5 * (count / 50 - 1) ** 0.5 if count >= 50 else -5 * (50 / count - 1) ** 0.5
+            shift = 0.5 * seed - fall
+            base = {"seed": seed, "labels": count}
+            equal = {first: 1.0, second: 1.0}
+            learned = {first: 0.05 + 0.01 * seed, second: 1.95 - 0.01 * seed}
+            write(root, SemiSupervised(learner="supervised", method="uniform", **base), 20 + shift)
+            write(root, SemiSupervised(method="uniform", **base), 18 + shift, weights=equal)
+            write(root, SemiSupervised(method="arml", **base), 15 + shift + 0.1 * seed, weights=learned)
+            write(root, SemiSupervised(method="gated_arml", **base), 16 + shift, weights=learned)
+
+
+def mlc_runs(root: Path, *, mains=("Class1", "Class2"), tasks=12, seeds=2) -> None:
+    """ARML and uniform on yeast with weights that fall from task to task."""
+    for main in mains:
+        for seed in range(seeds):
+            names = [f"Class{k}" for k in range(1, tasks + 2) if f"Class{k}" != main]
+            learned = {name: 2 - 2 * k / (tasks - 1) + 0.01 * seed for k, name in enumerate(names)}
+            run = {"main": main, "seed": seed}
+            write(root, MultiLabel(method="arml", **run), 30.0 + seed, weights=learned)
+            write(root, MultiLabel(method="uniform", **run), 31.0 + seed, weights=dict.fromkeys(names, 1.0))
+
+
+def dg_runs(root: Path, *, seeds=2, shots=(1, 5), targets=("digits",), dataset="digits") -> None:
+    """Main only, uniform, ARML, and the oracle that leaves the misleading source out."""
+    sources = ("mnist5k", "inverted", "misleading")
+    for seed in range(seeds):
+        for target in targets:
+            for count in shots:
+                run = {"dataset": dataset, "target": target, "shots": count, "seed": seed}
+                found = 30.0 - count + seed
+                learned = dict(zip(sources, (2.0 + 0.1 * seed, 0.9, 0.1 - 0.1 * seed), strict=True))
+                write(root, Domains(learner="main_only", method="uniform", **run), found)
+                write(root, Domains(method="uniform", **run), found + 4, weights=dict.fromkeys(sources, 1.0))
+                write(root, Domains(method="arml", **run), found - 2 + 0.5 * seed, weights=learned)
+                oracle = Domains(method="uniform", leave_out=("misleading",), **run)
+                write(root, oracle, found - 3, weights=dict.fromkeys(sources[:2], 1.0))
+
+
+def cost_file(path: Path) -> Path:
+    """As `benchmarks/cost.py` writes it: the fast way costs 3 at every K, the slow one K."""
+    rows = [
+        {"name": name, "num_aux": k, "ratio": ratio, "median": ratio, "low": 0.9 * ratio, "high": 1.1 * ratio, "n": 15}
+        for k in (2, 10)
+        for name, ratio in (("fixed weights", 1.0), ("pairwise", float(k)), ("double_backward", 3.0))
+    ]
+    path.write_text(json.dumps({"timings": rows}))
+    return path

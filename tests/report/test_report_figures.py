@@ -1,0 +1,144 @@
+"""Figures as files and as data for the page."""
+
+import json
+
+import plotly.graph_objects as go
+import pytest
+from PIL import Image
+from report.made_records import cost_file, dg_runs, mlc_runs, ssl_runs, write
+
+from arml.lab.run import SemiSupervised
+from arml.report.chart import PALETTE, Dots, Heat, Lines
+from arml.report.charts import of_comparison
+from arml.report.charts_over import of_all
+from arml.report.comparison import comparisons
+from arml.report.figures import MARKERS, STYLES, drawn, save
+from arml.report.interactive import ALL_SEEDS, views
+from arml.report.records import collect
+
+
+def charts_of(path):
+    collected = collect([path])
+    compared = comparisons(collected.recorded)
+    charts = [chart for comparison in compared for chart in of_comparison(comparison)]
+    return {chart.key: chart for chart in [*charts, *of_all(compared, collected.costs)]}
+
+
+@pytest.fixture(scope="module")
+def charts(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs")
+    ssl_runs(path, labels=(50, 100))
+    mlc_runs(path)
+    dg_runs(path)
+    cost_file(path / "cost.json")
+    return charts_of(path)
+
+
+def test_every_figure_of_the_report_is_there(charts):
+    kinds = {key.split("-")[0] for key in charts}
+    assert kinds == {"error", "weights", "agreement", "labels", "scarcity", "matrix", "cost"}
+    assert all(chart.alt.endswith(".") for chart in charts.values())
+
+
+def test_weights_have_a_band_and_every_seed(charts):
+    chart = charts["weights-digits-50-labels"]
+    assert isinstance(chart, Lines)
+    assert [panel.title for panel in chart.panels] == ["S4L + ARML", "S4L + Gated ARML (ours)"]
+    rotation, exemplar = chart.panels[0].series
+    assert (rotation.x, rotation.y[-1]) == ([25, 50], pytest.approx(0.06))
+    assert rotation.low[-1] < 0.06 < rotation.high[-1]
+    assert exemplar.name == "exemplar"
+    assert dict(chart.panels[0].by_seed)["seed 2"][0].y[-1] == pytest.approx(0.07)
+    # Equal weights do not change; their tasks' agreement does.
+    assert [panel.title for panel in charts["agreement-digits-50-labels"].panels][-1] == "S4L, uniform weights"
+
+
+def test_shots_are_shown_against_accuracy_and_labels_against_error(charts):
+    shots, labels = charts["labels-digits-digits"], charts["labels-digits"]
+    assert (shots.y_title, shots.log_x, shots.level) == ("accuracy in %", False, None)
+    alone = next(series for series in shots.panels[0].series if series.name == "Main task only")
+    assert (alone.x, alone.y) == ([1, 5], [70.5, 74.5])  # errors 29.5 and 25.5
+    assert alone.low[0] < 70.5 < alone.high[0]
+    assert (labels.y_title, labels.log_x) == ("test error in %", True)
+    assert labels.level == pytest.approx((18.5 + 13.5) / 2)
+
+
+def test_scarcity_has_a_panel_for_few_and_for_many(charts):
+    chart = charts["scarcity-digits-digits-joint-training-jt-arml"]
+    assert [panel.title for panel in chart.panels] == ["1 shot a class", "5 shots a class"]
+
+
+def test_the_matrix_has_a_gap_where_main_and_auxiliary_are_the_same(charts):
+    chart = charts["matrix-yeast-50-labels-all-targets-arml"]
+    assert isinstance(chart, Heat)
+    assert chart.values[0][chart.columns.index("Class1")] is None
+    assert chart.values[0][chart.columns.index("Class2")] == pytest.approx(2.005)
+
+
+def test_costs_are_told_apart(charts):
+    fixed, pairwise, double = charts["cost"].panels[0].series
+    assert (pairwise.x, pairwise.y) == ([2, 10], [2.0, 10.0])
+    assert pairwise.low == pytest.approx([1.8, 9.0])
+    assert double.y == [3.0, 3.0]
+    assert fixed.name == "fixed weights"
+
+
+def test_curves_differ_in_more_than_colour(charts):
+    """No two of twice as many curves as colours share colour, style and marker."""
+    looks = {(PALETTE[i % 8], STYLES[(i + i // 8) % 4], MARKERS[i % 8]) for i in range(16)}
+    assert len(looks) == 16
+    figure = drawn(charts["weights-yeast-class1-50-labels"])
+    curves = [line for line in figure.axes[0].lines if line.get_marker() != "None"]
+    assert len({(line.get_color(), line.get_linestyle(), line.get_marker()) for line in curves}) == len(curves) == 8
+
+
+def test_files_are_written(charts, tmp_path):
+    keys = ["error-digits-50-labels", "weights-digits-50-labels", "matrix-yeast-50-labels-all-targets-arml", "cost"]
+    paths = save([charts[key] for key in keys], tmp_path / "figures")
+    assert [path.name for path in paths[:2]] == [f"{keys[0]}.png", f"{keys[0]}.svg"]
+    for path in paths:
+        if path.suffix == ".png":
+            with Image.open(path) as image:
+                assert image.width > 600
+                assert len(image.convert("L").getcolors(256)) > 10
+        else:
+            assert "</svg>" in path.read_text()
+            assert charts[path.stem].title in path.read_text()
+
+
+def test_names_with_signs_are_drawn_as_they_are(tmp_path):
+    """Dollars would start a formula in matplotlib, tags would act in Plotly."""
+    name = "a$_{x$ <b>&_1"
+    write(tmp_path, SemiSupervised(), 10.0, weights={name: 1.5})
+    chart = charts_of(tmp_path)["weights-digits-50-labels"]
+    save([chart], tmp_path)
+    (trace,) = views(chart)["groups"][0]["views"][0]["traces"]
+    assert trace["name"] == "a$_{x$ &lt;b&gt;&amp;_1"
+
+
+def test_plotly_accepts_everything(charts):
+    """Its own schema refuses keys and values that it does not know."""
+    for chart in charts.values():
+        found = json.loads(json.dumps(views(chart), allow_nan=False))
+        for group in found["groups"]:
+            for view in group["views"]:
+                assert go.Figure(data=view["traces"], layout=found["layout"]).data
+
+
+def test_a_view_for_every_method_and_seed(charts):
+    found = views(charts["weights-digits-50-labels"])
+    assert [group["name"] for group in found["groups"]] == ["S4L + ARML", "S4L + Gated ARML (ours)"]
+    assert [view["name"] for view in found["groups"][0]["views"]] == [ALL_SEEDS, "seed 0", "seed 1", "seed 2"]
+    outline, curve = found["groups"][0]["views"][0]["traces"][:2]
+    assert outline["fill"] == "toself"
+    assert curve["y"] == [0.53, 0.06]
+
+
+def test_errors_of_lines_with_one_seed_have_no_interval(tmp_path):
+    write(tmp_path, SemiSupervised(), 10.0)
+    (chart,) = charts_of(tmp_path).values()
+    assert isinstance(chart, Dots)
+    means = views(chart)["groups"][0]["views"][0]["traces"][1]
+    assert (means["x"], means["error_x"]["array"]) == ([10.0], [0.0])
+    assert means["customdata"] == [["10.00", 1]]
+    assert drawn(chart).axes

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help setup demo test lint types bench docs clean
+.PHONY: help setup demo test browser lint types bench docs clean
 
 help:            ## this list
 	@grep -E '^[a-z]+: .*##|^[a-z]+:  .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
@@ -18,8 +18,15 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED)   ## learn from 20 labels of real digits with the help of auxiliary tasks, about two minutes
 	$(BIN)/python examples/digits.py
 
-test: $(INSTALLED)   ## all tests, doctests and README blocks
+test: $(INSTALLED) browser   ## all tests, doctests and README blocks
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+browser:         ## Debian's chromium for the tests of the report page, where it can be installed
+	@command -v chromium >/dev/null || [ -n "$$ARML_CHROMIUM" ] || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			apt-get install -y -q chromium >/dev/null 2>&1 || \
+			{ apt-get update -q >/dev/null 2>&1; apt-get install -y -q chromium >/dev/null 2>&1; }; \
+		fi; } || echo "chromium could not be installed: tests of the report page in a browser are skipped"
 
 lint: $(INSTALLED)   ## format and lint
 	$(BIN)/ruff format --check .
@@ -31,6 +38,7 @@ types: $(INSTALLED)  ## mypy, strict
 bench: $(INSTALLED)  ## cost of an update against the number of tasks
 	$(BIN)/python benchmarks/augment.py
 	$(BIN)/python benchmarks/cost.py
+	$(BIN)/python benchmarks/whole_run.py
 
 docs: $(INSTALLED)   ## the documentation as HTML in docs/_build
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -120,6 +120,10 @@ class Run:
         """The line it is compared with: equal weights."""
         raise NotImplementedError
 
+    def protocol(self) -> str:
+        """Which network is tested, and on what, in words."""
+        return "the network with the least error on validation examples is tested, once"
+
     def _method(self, learner: str) -> str:
         if learner not in self.weighted:
             return ""
@@ -210,6 +214,13 @@ class MultiLabel(Run):
         """All targets with equal weights."""
         return Line("joint", "uniform")
 
+    def protocol(self) -> str:
+        """The network that is best on validation examples, by whatever measure."""
+        if self.select == "error":
+            return super().protocol()
+        measure = {"average_precision": "average precision", "auc": "AUC"}[self.select]
+        return f"the network with the best {measure} on validation examples is tested, once (numbers: the least error)"
+
 
 @dataclass(frozen=True)
 class Domains(Run):
@@ -251,6 +262,13 @@ class Domains(Run):
     def line(self) -> Line:
         """Learner, method and sources left out."""
         return Line(self.learner, self._method(self.learner), _without(self.leave_out))
+
+    def protocol(self) -> str:
+        """The last network, or the best on the sources; shots are no test images."""
+        chosen = (
+            "of the last step" if self.select == "last" else "with the least error on the sources' validation images"
+        )
+        return f"the network {chosen} is tested, once, on target images without the shots it learned from"
 
     def reference(self) -> Line:
         """The same learner with equal weights; joint training for those without weights."""

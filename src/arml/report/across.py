@@ -7,7 +7,7 @@ from arml.lab.run import Line
 from arml.report.comparison import Comparison
 from arml.report.names import labels_title, line_title, order
 from arml.report.paper import PROTOCOLS, has_figures, paper_figure
-from arml.report.results import ERROR_NOTE
+from arml.report.results import error_note
 from arml.report.sheet import Cell, Sheet, number, text
 from arml.report.summary import Summary, summarise
 
@@ -32,7 +32,7 @@ def _sheet(members: Sequence[Comparison], *, paper: bool) -> Sheet:
         ("", *mains, "mean", *((f"paper: {main}" for main in mains) if with_paper else ())),
         tuple(_row(members, line, paper=with_paper) for line in lines),
         (
-            ERROR_NOTE,
+            error_note(list(dict.fromkeys(way for comparison in members for way in comparison.protocols()))),
             f"mean: over {what}, of the seeds that all of them have; then over seeds",
             *((f"paper: {PROTOCOLS[subject.setting]}.",) if with_paper else ()),
         ),

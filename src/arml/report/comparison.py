@@ -49,6 +49,10 @@ class Comparison:
         """Seeds that other lines have and this one has no record of."""
         return len(set().union(*self.begun.values()) - self.begun[line])
 
+    def protocols(self, line: Line | None = None) -> tuple[str, ...]:
+        """Which network was tested, and on what, in the runs of ``line`` or of all lines; each way once."""
+        return tuple(dict.fromkeys(run.protocol() for run in self.runs if line is None or run.line() == line))
+
     def main_only(self) -> Line | None:
         """The line that sees the main task alone, if it was run."""
         return next((line for line in self.finished if line.learner in MAIN_ONLY and self.finished[line]), None)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from arml.lab.run import Line
 from arml.report.comparison import Comparison
 from arml.report.names import line_title, order, subject_title
-from arml.report.results import ERROR_NOTE
+from arml.report.results import error_note
 from arml.report.sheet import Cell, Sheet, difference, number, text
 from arml.report.summary import paired_difference, summarise
 
@@ -33,7 +33,7 @@ def _sheet(comparison: Comparison) -> Sheet:
         ("", f"weight of {MISLEADING}", "error", "difference to the oracle"),
         tuple(_row(comparison, line) for line in lines),
         (
-            ERROR_NOTE,
+            error_note(comparison.protocols()),
             f"oracle: the same learner with equal weights and {ORACLE}, which takes knowing that it misleads"
             + ("" if oracles else "; it was not run"),
             "difference: paired on the same seeds; * where its interval excludes 0",

@@ -19,7 +19,7 @@ LEARNERS = {
     "fada": "FADA",
     "jigen": "JiGen",
     "dsam": "D-SAM",
-    "shape_bias": "Shape-bias",
+    "shape_bias": "Shape-bias (styles by pixel statistics)",
 }
 METHODS = {
     "": "",

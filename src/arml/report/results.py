@@ -11,12 +11,16 @@ from arml.report.table import Row, best
 
 MANY = 4
 """Of more auxiliary tasks than this, the table shows the largest weights only."""
-ERROR_NOTE = f"error: {FORMULA}; chosen on validation examples, test examples looked at once"
 DIFFERENCE_NOTE = (
     "difference: paired on the same seeds; * where its interval excludes 0, not corrected for the number of lines"
 )
 FEW_SEEDS = 5
 """Below this many seeds a table reminds of it."""
+
+
+def error_note(protocols: Sequence[str]) -> str:
+    """What errors are: their formula, and which network was tested on what."""
+    return f"error: {FORMULA}; {'; or '.join(protocols)}"
 
 
 def result_sheet(subject: Subject, rows: Sequence[Row], *, paper: bool) -> Sheet:
@@ -60,7 +64,8 @@ def _further(rows: Sequence[Row]) -> list[str]:
 
 
 def _notes(subject: Subject, rows: Sequence[Row], *, paper: bool) -> tuple[str, ...]:
-    notes = [ERROR_NOTE, DIFFERENCE_NOTE]
+    ways = dict.fromkeys(way for row in rows for way in row.protocols)
+    notes = [error_note(list(ways)), DIFFERENCE_NOTE]
     majority = next((row.metrics["majority_error"] for row in rows if "majority_error" in row.metrics), None)
     if majority is not None:
         notes.append(f"Always answering the most frequent class (or the mean) has an error of {majority.mean:.2f} %.")

@@ -28,6 +28,8 @@ class Row(NamedTuple):
     """Runs that ended without a result."""
     missing: int
     """Seeds that other lines have and this one has not."""
+    protocols: tuple[str, ...]
+    """Which network was tested, and on what; one unless its runs differ in that."""
     paper: str
 
     def title(self) -> str:
@@ -59,6 +61,7 @@ def _row(comparison: Comparison, line: Line) -> Row:
         comparison.unfinished[line],
         comparison.failed[line],
         comparison.missing(line),
+        comparison.protocols(line),
         paper_figure(comparison.subject, line),
     )
 
@@ -96,6 +99,7 @@ def as_json(tables: Mapping[Subject, Sequence[Row]]) -> list[dict[str, object]]:
             "unfinished": row.unfinished,
             "failed": row.failed,
             "missing": row.missing,
+            "protocols": row.protocols,
             "paper": row.paper,
         }
         for subject, rows in tables.items()

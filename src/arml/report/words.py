@@ -92,6 +92,7 @@ RULES = (
     "more than the interval. no evidence: everything else.",
     "final weight: 1 is an equal share. agreement: <g_0, g_k> / <g_0, g_0>, mean over recorded steps.",
     f"error without it: minus the error with it, paired on seeds, * where the interval excludes 0. All: {FORMULA}.",
+    "Intervals are not corrected for the number of tasks: of 40 findings two may be chance.",
 )
 
 

@@ -228,6 +228,7 @@ def test_the_status_of_an_empty_folder(root):
         ("svhn", "missing", None),
         ("yeast", "embedded", 2417),
         ("celeba", "missing", None),
+        ("pacs", "missing", None),
     ]
     assert "arml data fetch svhn" in rows[3].note
 

@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from torch.testing import assert_close
 
-from arml.lab.data import DataError, pacs
+from arml.lab.data import DataError, fetch, pacs
 
 DATA = os.environ.get("ARML_DATA")
 REAL = DATA is not None and pacs.folder(Path(DATA)).is_dir()
@@ -206,3 +206,13 @@ def test_the_real_files_can_be_read(tmp_path):
     sketch, photo = (dataset.domains[name].x[::20].float() for name in ("sketch", "photo"))
     assert float(sketch.mean()) > 200 > float(photo.mean()), "sketches are black lines on white"
     assert_close(sketch[:, 0], sketch[:, 2])
+
+
+def test_check_says_what_is_there_without_opening_images(tmp_path):
+    made = images(tmp_path / "PACS")
+    lists(tmp_path / "PACS" / "splits", made)
+    for path in (tmp_path / "PACS" / "photo").rglob("*.png"):
+        path.write_bytes(b"no image")
+    assert "photo: " in fetch.check("pacs", tmp_path)
+    with pytest.raises(DataError, match=r"(?s)PACS/<domain>/<class>/<image>.*arml data check pacs"):
+        fetch.fetch("pacs", tmp_path / "nowhere")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from arml.lab.data import celeba, cifar10, digits, mnist5k, svhn, yeast
+from arml.lab.data import celeba, cifar10, digits, mnist5k, pacs, svhn, yeast
 from arml.lab.data.base import DataError, Dataset, Images
 from arml.lab.data.targets import Target
 
@@ -79,6 +79,15 @@ _CELEBA_BY_HAND = (
     "The folders Anno, Eval and Img of the original release may stay, inside celeba. Then run `arml data check celeba`."
 )
 
+_PACS_BY_HAND = (
+    "PACS has no address of its own that programs could download from. Search for 'Deeper, Broader and Artier Domain "
+    "Generalization' (Li et al., ICCV 2017), whose authors hand it out, and put it below the data folder in one of the "
+    "layouts it comes in:\n"
+    "  PACS/<domain>/<class>/<image>, or PACS/kfold/<domain>/<class>/<image>, or pacs/images/<domain>/<class>/<image>\n"
+    f"with the domains {', '.join(pacs.DOMAINS)}, and the official lists, if you have them, in a folder splits or "
+    "beside the domains. Then run `arml data check pacs`."
+)
+
 
 def _of_images(dataset: Dataset) -> Contents:
     parts = {"train": dataset.train, "test": dataset.test}
@@ -98,6 +107,15 @@ def _of_celeba(root: Path) -> Contents:
     counts = [f"{part}: {len(rows)} images" for part, rows in found.rows._asdict().items()]
     place = f"images: all are in {found.files[0].parent}; they are opened by the first run"
     return Contents(len(found.rows.train), len(found.rows.test), (*counts, _shares(found.targets), place))
+
+
+def _of_pacs(root: Path) -> Contents:
+    tree, divisions = pacs.files(root)
+    sizes = {name: (len(d.train), len(d.validation)) for name, d in divisions.items()}
+    lines = [f"{name}: {train} training and {held_out} validation images" for name, (train, held_out) in sizes.items()]
+    place = f"images: in {pacs.folder(root)}, {len(next(iter(tree.values())))} classes; opened by the first run"
+    train = sum(train for train, _ in sizes.values())
+    return Contents(train, train + sum(held_out for _, held_out in sizes.values()), (*lines, place))
 
 
 def _of_yeast() -> Contents:
@@ -120,6 +138,7 @@ SOURCES: dict[str, Source] = {
     "svhn": Source(lambda root: _of_images(svhn.load(root)), svhn.folder, (_SVHN_TRAIN, _SVHN_TEST)),
     "yeast": Source(lambda _: _of_yeast(), lambda _: Path("river")),
     "celeba": Source(_of_celeba, celeba.folder, by_hand=_CELEBA_BY_HAND),
+    "pacs": Source(_of_pacs, pacs.folder, by_hand=_PACS_BY_HAND),
 }
 
 

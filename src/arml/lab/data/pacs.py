@@ -43,10 +43,14 @@ def load(root: Path, cache: Path, *, size: int = 64, progress: Progress = silent
         size: Height and width that images get; the originals have 227 pixels.
         progress: Told how many images are decoded, and of how many.
     """
+    return assembled("pacs", *files(root), cache, size=size, progress=progress)
+
+
+def files(root: Path) -> tuple[Tree, dict[str, Division]]:
+    """The image files and their division, checked as :func:`load` says; no image is opened."""
     tree = _tree(folder(root))
     lists = _folder_of_lists(folder(root))
-    tree, divisions = (tree, divided_tree(tree)) if lists is None else _listed(lists, tree)
-    return assembled("pacs", tree, divisions, cache, size=size, progress=progress)
+    return (tree, divided_tree(tree)) if lists is None else _listed(lists, tree)
 
 
 def folder(root: Path) -> Path:

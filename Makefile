@@ -15,8 +15,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,torchjd,dev]'
 	touch $(INSTALLED)
 
-demo: $(INSTALLED)   ## learn from 20 labels of real digits with the help of auxiliary tasks, about two minutes
-	$(BIN)/python examples/digits.py
+demo: $(INSTALLED)   ## three small experiments on real data, tables, a verdict and a page to open; two to four minutes
+	$(BIN)/arml demo
 
 test: $(INSTALLED) browser   ## all tests, doctests and README blocks
 	$(BIN)/python -m pytest -n 2 --dist loadgroup

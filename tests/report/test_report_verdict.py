@@ -118,3 +118,17 @@ def test_many_tasks_are_listed_by_finding(tmp_path):
     sheet = verdict_sheet(found)
     assert [row[0].text for row in sheet.rows] == ["a", "b", "c", "d", "e"]
     assert sheet.rows[0][4].text == "not run"
+
+
+def test_the_learner_that_was_weighed_in_most_ways_comes_first(tmp_path):
+    lines = {"jt": ["uniform", "gradnorm", "gated_arml", "arml"], "baseline": ["uniform", "arml"]}
+    for learner, methods in lines.items():
+        for method in methods:
+            for seed in range(2):
+                run = Domains(learner=learner, method=method, seed=seed)
+                write(tmp_path, run, 10.0 + seed, weights={"photo": 1.0})
+    assert list(of(tmp_path)) == [
+        Line("jt", "arml"),
+        Line("jt", "gated_arml"),
+        Line("baseline", "arml"),
+    ]

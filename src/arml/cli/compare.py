@@ -1,6 +1,7 @@
 """``arml compare``: learners and methods over seeds and numbers of labels."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -51,13 +52,13 @@ def run_compare(command: Compare[Run, Any], console: Console) -> int:
     with counting("reading data", console) as count:
         for subject in {run.subject(): run for run in runs}.values():
             setting.prepare(subject, command.data_dir, command.out / "cache", count)
-    outcomes = _with_progress(runs, command, console)
+    outcomes = run_with_progress(runs, command.out, command.data_dir, command.workers, console)
     finished = tables([read(o.folder / "record.jsonl") for o in outcomes if o.failure is None])
     print_tables(finished, console, paper=command.paper, protocol=f"--preset {command.preset}")
     path = command.out / f"compare-{base.setting}-{base.subject().dataset}.json"
     path.write_text(json.dumps(as_json(finished), indent=1))
     console.print(f"tables in {path}, one record for each run in {command.out}")
-    return _report_failures(outcomes, console)
+    return report_failures(outcomes, console)
 
 
 def work(run: Run, folder: Path, *, data_dir: Path) -> None:
@@ -65,7 +66,8 @@ def work(run: Run, folder: Path, *, data_dir: Path) -> None:
     train(run, build(run, data_dir, folder.parent / "cache"), folder, resume=True)
 
 
-def _with_progress(runs: list[Run], command: Compare[Run, Any], console: Console) -> list[Outcome]:
+def run_with_progress(runs: Sequence[Run], out: Path, data_dir: Path, workers: int, console: Console) -> list[Outcome]:
+    """All runs that are not finished, with a bar; what fails is said at once."""
     with bar(console) as progress:
         task = progress.add_task("runs", total=len(runs))
 
@@ -74,11 +76,11 @@ def _with_progress(runs: list[Run], command: Compare[Run, Any], console: Console
             if outcome.failure is not None:
                 progress.console.print(f"failed: {outcome.run.name()}: {outcome.failure.strip().splitlines()[-1]}")
 
-        one = partial(work, data_dir=command.data_dir)
-        return run_all(runs, command.out, one, workers=command.workers, watch=watch)
+        return run_all(runs, out, partial(work, data_dir=data_dir), workers=workers, watch=watch)
 
 
-def _report_failures(outcomes: list[Outcome], console: Console) -> int:
+def report_failures(outcomes: Sequence[Outcome], console: Console) -> int:
+    """Says which runs failed and where it stands why; 1 if any did."""
     failed = [outcome for outcome in outcomes if outcome.failure is not None]
     for outcome in failed:
         (outcome.folder / "failure.txt").parent.mkdir(parents=True, exist_ok=True)

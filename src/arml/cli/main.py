@@ -9,7 +9,7 @@ from typing import Any
 import tyro
 from rich.console import Console
 
-from arml.cli import compare, data, report, train
+from arml.cli import compare, data, demo, report, train
 from arml.cli.compare import Compare
 from arml.cli.settings import SETTINGS, Setting
 from arml.cli.train import Train
@@ -48,6 +48,7 @@ def _comparison(setting: Setting, run: Run) -> Compare[Run, Any]:
 
 
 COMMANDS: dict[tuple[str, ...], Command] = {
+    ("demo",): Command(demo.Demo, demo.run_demo),
     **{("train", name): _train(setting) for name, setting in SETTINGS.items()},
     **{("compare", name): _compare(setting) for name, setting in SETTINGS.items()},
     ("report",): Command(report.ReportRuns, report.run_report),

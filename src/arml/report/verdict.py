@@ -7,6 +7,7 @@ agreement of its gradient are above 1 and 0 by more than their intervals, which 
 *no evidence*: everything else. With fewer than two seeds nothing is said at all.
 """
 
+from collections import Counter
 from enum import Enum
 from typing import NamedTuple
 
@@ -59,8 +60,9 @@ class Verdicts(NamedTuple):
 
 
 def verdicts(comparison: Comparison) -> list[Verdicts]:
-    """For every finished line of ARML and its kin, ARML itself first."""
-    lines = sorted(comparison.with_methods(ARMLS), key=lambda line: ARMLS.index(line.method))
+    """For every finished line of ARML and its kin: the learner that was weighed in most ways first, and ARML itself."""
+    ways = Counter(line.learner for line, runs in comparison.finished.items() if runs)
+    lines = sorted(comparison.with_methods(ARMLS), key=lambda line: (-ways[line.learner], ARMLS.index(line.method)))
     return [
         Verdicts(comparison, line, [_verdict(comparison, line, task) for task in comparison.weights(line)])
         for line in lines

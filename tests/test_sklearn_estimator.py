@@ -177,6 +177,27 @@ def test_columns_decide_what_is_asked_about_them():
         assert quick(steps=1).fit(X, y, aux[[name]]).network_.heads["aux"].out_features == expected
 
 
+def test_numbers_among_objects_are_numbers():
+    """An array of a table that also has text is one of objects, whether or not something is missing."""
+    X, y, numbers = table(80)
+    mixed = pd.DataFrame({"size": numbers[:, 0], "text": np.where(numbers[:, 1] > 0, "a", "b"), "many": np.arange(80)})
+    objects = mixed.to_numpy()
+    assert objects.dtype == object
+    model = quick().fit(X, y, objects)
+    assert model.network_.heads["aux"].out_features == 3
+    assert quick().fit(X, y.astype(object)).classes_.dtype.kind == "i"
+    assert quick(AuxiliaryRegressor).fit(X, objects[:, 0]).score(X, objects[:, 0]) > 0
+
+
+def test_a_feature_that_never_varied_has_no_say():
+    X, y, aux = table()
+    X[:, 3] = 0.1
+    model = quick().fit(X, y, aux)
+    changed = X.copy()
+    changed[:, 3] = 1e6
+    assert_array_equal(model.decision_function(changed), model.decision_function(X))
+
+
 @BOTH
 def test_training_repeats_exactly_and_leaves_the_global_state_alone(estimator):
     X, y, aux = table()
@@ -295,7 +316,10 @@ WRONG = {
     "infinite": ({"aux": np.where(AUX > 1, np.inf, AUX)}, "aux0.*infinity"),
     "dates": ({"aux": pd.DataFrame({"day": pd.date_range("2020-01-01", periods=60)})}, "'day'.*dates"),
     "twice": ({"aux": pd.DataFrame(AUX, columns=["a", "a"])}, "different names.*a, a"),
-    "named main": ({"aux": pd.DataFrame(AUX, columns=["a", "main"])}, "none of them 'main'"),
+    "named main": (
+        {"aux": pd.DataFrame(AUX, columns=["a", "main"])},
+        "'main', as the main target is. Rename the column",
+    ),
     "no main label": ({"y": NONE}, "No row has a main label"),
     "one class": ({"y": np.ones(60)}, "at least two classes.*1.0"),
 }
@@ -325,6 +349,13 @@ SETTINGS = {
     "aux_scale": 0,
     "method": ARML,
 }
+
+
+@pytest.mark.parametrize("given", [{"steps": 10.0}, {"steps": "a"}, {"every": 0}, {"every": 2.5}, {"lr": "fast"}])
+def test_settings_are_checked_without_auxiliary_targets_too(given):
+    ((name, value),) = given.items()
+    with pytest.raises(ValueError, match=f"`{name}` should be .*{re.escape(repr(value))}"):
+        quick(**given).fit(X, Y)
 
 
 @pytest.mark.parametrize("name", SETTINGS)

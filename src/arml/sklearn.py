@@ -10,20 +10,20 @@
 """
 
 from collections.abc import Callable, Iterator
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from arml.lab.data.batches import AttributeBatches, Sampler
-from arml.lab.data.table import target_of
+from arml.lab.data.table import scaler_of, target_of
 from arml.lab.data.targets import Target
 from arml.lab.learners.attributes import JointTargets, MainTarget, unchanged
 from arml.lab.models.mlp import mlp
@@ -72,7 +72,7 @@ class _Estimator:
             weight_decay: w, for w / 2 times the sum of all squared parameters as a part of the loss.
             every: steps between two updates of the weights.
             aux_scale: multiplies every auxiliary loss.
-            standardize: whether features get mean 0 and variance 1 over the training rows.
+            standardize: whether features get mean 0 and variance 1 over the training rows; constant ones are then 0.
             random_state: a whole number makes training repeatable.
             device: where to train, such as ``"cuda"``; ``None``: on the CPU, where the trained network is anyway.
         """
@@ -107,7 +107,7 @@ class _Estimator:
         rows = torch.arange(len(x))
         self._main = Attributes({"main": self._target(column_or_1d(y, warn=True))}, rows)
         others = None if aux is None else Attributes(dict(_targets(aux, len(x))), rows)
-        self.scaler_ = StandardScaler().fit(x) if self.standardize else None
+        self.scaler_ = scaler_of(x) if self.standardize else None
         self._train(self._inputs(x).float(), others)
         return self
 
@@ -169,10 +169,12 @@ class _Estimator:
         raise NotImplementedError
 
     def _check_settings(self) -> None:
-        for name in ("hidden", "layers", "steps", "batch_size"):
-            if getattr(self, name) < 1 or getattr(self, name) != int(getattr(self, name)):
-                raise ValueError(f"`{name}` should be a whole number of at least 1. Got {getattr(self, name)!r}.")
-        if not 0 < self.lr < float("inf") or not 0 <= self.weight_decay < float("inf"):
+        for name in ("hidden", "layers", "steps", "batch_size", "every"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"`{name}` should be a whole number of at least 1. Got {value!r}.")
+        numbers = isinstance(self.lr, Real) and isinstance(self.weight_decay, Real)
+        if not numbers or not 0 < self.lr < float("inf") or not 0 <= self.weight_decay < float("inf"):
             raise ValueError(
                 "`lr` should be a positive number and `weight_decay` a number of at least 0. "
                 f"Got {self.lr!r} and {self.weight_decay!r}."
@@ -280,6 +282,8 @@ def _targets(aux: Any, num_rows: int) -> Iterator[tuple[str, Target]]:
     names, columns = _named(aux)
     if len(set(names)) < len(names):
         raise ValueError(f"The columns of `aux` should have different names. Got {', '.join(names)}.")
+    if "main" in names:
+        raise ValueError("A column of `aux` is called 'main', as the main target is. Rename the column.")
     for name, values in zip(names, columns, strict=True):
         column = _column(values, name)
         if len(column) != num_rows:
@@ -325,8 +329,8 @@ def _column(values: Any, name: str) -> Array:
 def _known(column: Array) -> tuple[Array, Array]:
     """Where there is a label, bool [N], and these labels."""
     here = np.array([not _is_missing(value) for value in column.tolist()], dtype=bool)
-    # Objects that were only needed to hold a None become numbers or text again.
-    return here, np.array(column[here].tolist()) if column.dtype == object and not here.all() else column[here]
+    # Objects that were only needed to hold a None, or other columns beside this one, become numbers or text again.
+    return here, np.array(column[here].tolist()) if column.dtype == object else column[here]
 
 
 def _is_missing(value: object) -> bool:

@@ -139,6 +139,28 @@ def test_train_says_where_things_are_and_does_not_repeat_itself(tmp_path):
     assert "This run is complete" in again.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "ssl", "--threads", "0"], "--threads should be at least 1. Got 0."),
+        (["train", "ssl", "--steps", "0"], "`steps` should be at least 1. Got 0."),
+        (["train", "ssl", "--seed", "-1"], "`seed` should be at least 0. Got -1."),
+        (["compare", "ssl", "--seeds", "0"], "--seeds should be at least 1. Got 0."),
+        (["compare", "ssl", "--workers", "0"], "--workers should be at least 1. Got 0."),
+        (["demo", "--seeds", "0"], "--seeds should be at least 1. Got 0."),
+    ],
+)
+def test_numbers_out_of_range_are_refused(words, message, capsys):
+    assert main(words) == 1
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_file_in_the_place_of_a_folder_is_said(tmp_path, capsys):
+    (tmp_path / "runs").write_text("")
+    assert main(["train", "ssl", *QUICK, "--out", str(tmp_path / "runs")]) == 1
+    assert "Not a directory" in capsys.readouterr().err
+
+
 def test_missing_data_gets_an_error_that_helps(tmp_path):
     failed = arml("train", "ssl", "--dataset", "cifar10", "--data-dir", str(tmp_path), "--out", str(tmp_path))
     assert failed.returncode == 1

@@ -50,6 +50,7 @@ def test_folders_of_ones_own_work_with_one_command(folders, tmp_path):
     [
         (["--target", "chalk"], "shades has no domain 'chalk'. It has: clay, ink, oil"),
         ([], "needs --folders FOLDER and --target DOMAIN"),
+        (["--target", "ink", "--dataset", "pacs"], "and no --dataset"),
         (["--target", "ink", "--shots", "50"], "Ask for at most 9"),
         (["--target", "ink", "--leave-out", "clay", "oil"], "No source is left"),
     ],

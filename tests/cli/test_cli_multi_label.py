@@ -41,7 +41,7 @@ def test_a_table_of_ones_own_works_with_one_command(table, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "test average precision" in done.stdout
     assert all(name in done.stdout for name in ("score", "third", "twin"))
-    (record,) = (tmp_path / "runs").glob("patients-ill-inf-joint-arml-0-*/record.jsonl")
+    (record,) = (tmp_path / "runs").glob("patients_*-ill-inf-joint-arml-0-*/record.jsonl")
     first = json.loads(record.read_text().splitlines()[0])
     assert first["run"]["aux"] == ["score", "third", "twin"]
     # The same words on other rows are another run.
@@ -55,7 +55,13 @@ def test_a_table_of_ones_own_works_with_one_command(table, tmp_path):
     ("more", "message"),
     [
         (["--main", "il", "--aux", "score"], "'il'"),
-        (["--main", "ill"], "needs --main COLUMN and --aux COLUMN,COLUMN"),
+        (["--main", "ill"], "needs --aux COLUMN,COLUMN,..., or --learner main_only"),
+        (["--aux", "score"], "needs --main COLUMN"),
+        (["--main", "ill", "--aux", "score", "--dataset", "celeba"], "and no --dataset"),
+        (["--main", "ill", "--aux", "score", "--network", "mlp-0"], "'mlp-0' is no network for rows of a table"),
+        (["--main", "ill", "--aux", "score", "--evaluate-every", "0"], "`evaluate_every` should be at least 1. Got 0"),
+        (["--main", "ill", "--aux", "score", "--lr", "-1"], "`lr` should be a positive number. Got -1"),
+        (["--main", "ill", "--aux", "[/bold]"], "Unknown column '[/bold]'"),
         (["--main", "ill", "--aux", "ill"], "ill"),
         (["--main", "ill", "--aux", "score", "--network", "small-32"], "no network for rows of a table"),
         (["--main", "ill", "--aux", "score", "--method", "grid-1"], "two auxiliary tasks. Got 1: score"),
@@ -63,22 +69,24 @@ def test_a_table_of_ones_own_works_with_one_command(table, tmp_path):
     ],
 )
 def test_what_does_not_fit_is_said_in_one_line(table, tmp_path, more, message):
-    failed = arml("train", "mlc", "--table", str(table), *more, *QUICK, "--out", str(tmp_path / "runs"))
+    failed = arml("train", "mlc", "--table", str(table), *QUICK, *more, "--out", str(tmp_path / "runs"))
     assert failed.returncode == 1
     assert message in " ".join(failed.stderr.split())
     assert "Traceback" not in failed.stderr
 
 
 def test_a_missing_table_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"no table nowhere\.csv"):
-        completed(MultiLabel(table="nowhere.csv", main="a", aux=("b",)))
+    with pytest.raises(ValueError, match=r"no file nowhere\.csv"):
+        completed(MultiLabel(dataset="table", table="nowhere.csv", main="a", aux=("b",)))
     with pytest.raises(ValueError, match="needs --table FILE"):
         completed(MultiLabel(dataset="table", main="a", aux=("b",)))
 
 
 def test_numeric_and_many_valued_main_targets(table, tmp_path):
     for main, aux in (("score", "ill,third"), ("third", "ill,score")):
-        run = completed(MultiLabel(table=str(table), main=main, aux=(aux,), network="mlp-16", labels=None))
+        run = completed(
+            MultiLabel(dataset="table", table=str(table), main=main, aux=(aux,), network="mlp-16", labels=None)
+        )
         parts = build(run, tmp_path, tmp_path)
         assert parts.learner.tasks == tuple(aux.split(","))
         found = parts.validation(parts.network.eval())
@@ -111,6 +119,54 @@ def test_unknown_targets_are_refused_before_any_run(tmp_path):
     assert not list(tmp_path.glob("*/record.jsonl"))
     with pytest.raises(ValueError, match="No auxiliary target is left"):
         prepare(MultiLabel(aux=("Class2",), leave_out=("Class2",)), tmp_path, tmp_path, silent)
+
+
+def test_several_mains_of_a_table_are_no_features_of_each_other(table, tmp_path):
+    base = completed(
+        MultiLabel(dataset="table", table=str(table), aux=("twin",), main="", network="mlp-16", labels=None)
+    )
+    runs = Table(mains=("ill,third",), methods=("uniform",), main_only=False, without=("twin",)).runs(base, seeds=1)
+    assert [(run.main, run.aux) for run in runs if not run.leave_out] == [
+        ("ill", ("twin", "third")),
+        ("third", ("twin", "ill")),
+    ]
+    for run in runs:
+        assert build(run, tmp_path, tmp_path).batches.x.shape[1] == 2 + 1 + 3, "a, b, score and three wards"
+
+
+def test_the_main_target_alone_needs_no_others(table, tmp_path):
+    run = MultiLabel(dataset="table", table=str(table), main="ill", learner="main_only", network="mlp-16", labels=None)
+    assert build(completed(run), tmp_path, tmp_path).reweighter is None
+
+
+def test_a_changed_table_is_another_subject(table):
+    run = MultiLabel(dataset="table", table=str(table), main="ill", aux=("twin",))
+    before = completed(run).subject()
+    table.write_text(table.read_text().replace("yes", "ja"))
+    after = completed(run).subject()
+    assert before.dataset.startswith("patients@")
+    assert before != after
+
+
+def test_long_names_still_name_a_folder(tmp_path):
+    run = MultiLabel(main="ä" * 300, leave_out=tuple(f"target{n}" for n in range(40)))
+    (tmp_path / run.name()).mkdir()
+    assert run.name() != MultiLabel(main="ä" * 301, leave_out=run.leave_out).name()
+
+
+def test_points_of_a_grid_are_compared_by_the_measure_that_chooses_networks():
+    found = {"error": 10.0, "average_precision": 40.0}
+    assert MultiLabel().score(found) == -40.0
+    assert MultiLabel(select="error").score(found) == 10.0
+    assert MultiLabel(select="auc").score({"error": 3.0}) == 3.0
+
+
+def test_files_of_weights_are_told_apart(tmp_path):
+    path = tmp_path / "w.pth"
+    path.write_bytes(b"one")
+    first = completed(MultiLabel(weights=str(path)))
+    path.write_bytes(b"two")
+    assert completed(MultiLabel(weights=str(path))).name() != first.name()
 
 
 def test_the_runs_of_a_table():

@@ -65,12 +65,15 @@ def test_the_baselines_reach_their_own_error():
 UNDEFINED = {
     "one class": (BINARY, column(1.0, -1.0), tensor([1.0, 1.0]), {"error": 50.0, "majority_error": 0.0}),
     "one of three": (KINDS, torch.eye(3), tensor([1.0, 1.0, nan]), {"error": 50.0, "majority_error": 0.0}),
-    "no variance": (NUMBER, column(1.1, 1.1, 1.1), tensor([0.1, 0.1, 0.1]), {"rmse": 1.0}),
-    "one number": (NUMBER, column(3.0), tensor([1.0]), {"rmse": 2.0}),
-    "no labels": (NUMBER, column(3.0, 4.0), tensor([nan, nan]), {}),
-    "no class labels": (BINARY, column(3.0, 4.0), tensor([nan, nan]), {}),
-    "diverged": (NUMBER, column(nan, 1.0), tensor([1.0, 2.0]), {"majority_error": 100.0}),
-    "diverged classes": (BINARY, column(nan, 1.0), tensor([1.0, 0.0]), {"error": 100.0, "majority_error": 50.0}),
+    "diverged": (BINARY, column(nan, 1.0), tensor([1.0, 0.0]), {"error": 100.0, "majority_error": 50.0}),
+    "always no": (BINARY, column(nan, nan, -1.0), tensor([0.0, 0.0, 0.0]), {"error": 200 / 3, "majority_error": 0.0}),
+    "infinite": (BINARY, column(math.inf, 1.0), tensor([1.0, 1.0]), {"error": 50.0, "majority_error": 0.0}),
+    "one of three diverged": (
+        KINDS,
+        tensor([[1.0, nan, 0], [1, 0, 0]]),
+        tensor([0.0, 0.0]),
+        {"error": 50.0, "majority_error": 0.0},
+    ),
 }
 
 
@@ -78,6 +81,27 @@ UNDEFINED = {
 def test_what_is_undefined_is_left_out(case):
     target, outputs, labels, expected = UNDEFINED[case]
     assert metrics(target, outputs, labels) == pytest.approx(expected)
+
+
+WITHOUT_ERROR = {
+    "no variance": (NUMBER, column(1.1, 1.1, 1.1), tensor([0.1, 0.1, 0.1]), "The 3 labels of a number do not differ"),
+    "one number": (NUMBER, column(3.0), tensor([1.0]), "The 1 labels .* at least two different ones"),
+    "no labels": (NUMBER, column(3.0, 4.0), tensor([nan, nan]), "None of the 2 rows has a label"),
+    "no class labels": (BINARY, column(3.0, 4.0), tensor([nan, nan]), "None of the 2 rows has a label"),
+    "diverged": (NUMBER, column(nan, 1.0, 2.0), tensor([1.0, 2.0, 3.0]), "Training diverged: 1 of 3 .* Lower the step"),
+}
+
+
+@pytest.mark.parametrize("case", WITHOUT_ERROR)
+def test_an_error_that_cannot_be_told_is_refused(case):
+    target, outputs, labels, message = WITHOUT_ERROR[case]
+    with pytest.raises(ValueError, match=message):
+        metrics(target, outputs, labels)
+
+
+def test_numbers_far_from_zero_are_told_apart():
+    seconds = tensor([1.7e9 - 3, 1.7e9 + 3], dtype=torch.float64)
+    assert metrics(NUMBER, seconds.unsqueeze(1) + 1, seconds)["error"] == pytest.approx(100 / 9)
 
 
 def test_graphs_are_left_alone():

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Generic, TypeVar
 import tyro
 from rich.console import Console
 
-from arml.cli.progress import bar, counting
+from arml.cli.progress import bar, counting, remarks, say
 from arml.cli.settings import SETTINGS, build
-from arml.cli.train import Preset, data_folder
+from arml.cli.train import Preset, at_least_one, data_folder
 from arml.lab.run import Run
 from arml.lab.sweep import Outcome, run_all
 from arml.lab.trace import read
@@ -46,18 +46,19 @@ class Compare(Generic[R, T]):
 
 def run_compare(command: Compare[Run, Any], console: Console) -> int:
     """Runs what is missing, shows tables, writes them as JSON; 1 if a run failed."""
+    at_least_one("--seeds", command.seeds)
     setting = SETTINGS[command.run.setting]
     base = setting.completed(command.run)
     runs = command.table_lines.runs(base, command.seeds)
-    with counting("reading data", console) as count:
-        for subject in {run.subject(): run for run in runs}.values():
-            setting.prepare(subject, command.data_dir, command.out / "cache", count)
+    with remarks(console), counting("reading data", console) as count:
+        for one in {run.subject(): run for run in runs}.values():
+            setting.prepare(one, command.data_dir, command.out / "cache", count)
     outcomes = run_with_progress(runs, command.out, command.data_dir, command.workers, console)
     finished = tables([read(o.folder / "record.jsonl") for o in outcomes if o.failure is None])
     print_tables(finished, console, paper=command.paper, protocol=f"--preset {command.preset}")
     path = command.out / f"compare-{base.setting}-{base.subject().dataset}.json"
     path.write_text(json.dumps(as_json(finished), indent=1))
-    console.print(f"tables in {path}, one record for each run in {command.out}")
+    say(console, f"tables in {path}, one record for each run in {command.out}")
     return report_failures(outcomes, console)
 
 
@@ -68,13 +69,15 @@ def work(run: Run, folder: Path, *, data_dir: Path) -> None:
 
 def run_with_progress(runs: Sequence[Run], out: Path, data_dir: Path, workers: int, console: Console) -> list[Outcome]:
     """All runs that are not finished, with a bar; what fails is said at once."""
+    at_least_one("--workers", workers)
+    out.mkdir(parents=True, exist_ok=True)
     with bar(console) as progress:
         task = progress.add_task("runs", total=len(runs))
 
         def watch(outcome: Outcome) -> None:
             progress.advance(task)
             if outcome.failure is not None:
-                progress.console.print(f"failed: {outcome.run.name()}: {outcome.failure.strip().splitlines()[-1]}")
+                say(progress.console, f"failed: {outcome.run.name()}: {outcome.failure.strip().splitlines()[-1]}")
 
         return run_all(runs, out, partial(work, data_dir=data_dir), workers=workers, watch=watch)
 
@@ -86,7 +89,7 @@ def report_failures(outcomes: Sequence[Outcome], console: Console) -> int:
         (outcome.folder / "failure.txt").parent.mkdir(parents=True, exist_ok=True)
         (outcome.folder / "failure.txt").write_text(outcome.failure or "")
     if failed:
-        console.print(f"{len(failed)} of {len(outcomes)} runs failed; why is in failure.txt of their folders:")
+        say(console, f"{len(failed)} of {len(outcomes)} runs failed; why is in failure.txt of their folders:")
         for outcome in failed:
-            console.print(f"  {outcome.folder}")
+            say(console, f"  {outcome.folder}")
     return 1 if failed else 0

@@ -6,7 +6,9 @@ from pathlib import Path
 from rich.console import Console
 
 from arml.cli.compare import report_failures, run_with_progress
+from arml.cli.progress import say
 from arml.cli.report import ReportRuns, run_report
+from arml.cli.train import at_least_one
 from arml.lab.experiments import demo
 
 
@@ -24,12 +26,13 @@ class Demo:
 
 def run_demo(command: Demo, console: Console) -> int:
     """Runs what is missing, shows tables and verdict, says where the report is; 1 if a run failed."""
+    at_least_one("--seeds", command.seeds)
     runs = demo.runs(command.seeds)
-    console.print("Three experiments on real data that ship inside packages:")
-    console.print("  digits    50 labels; rotations and exemplars of unlabelled digits as auxiliary tasks")
-    console.print("  yeast     one function of genes with 50 labels; 13 other functions as auxiliary tasks")
-    console.print("  digits    20 labels in one domain; four other domains as auxiliary tasks, one of which misleads")
-    console.print(f"{len(runs)} runs, two to four minutes on two cores. A second time, finished ones are not repeated.")
+    say(console, "Three experiments on real data that ship inside packages:")
+    say(console, "  digits    50 labels; rotations and exemplars of unlabelled digits as auxiliary tasks")
+    say(console, "  yeast     one function of genes with 50 labels; 13 other functions as auxiliary tasks")
+    say(console, "  digits    20 labels in one domain; four other domains as auxiliary tasks, one of which misleads")
+    say(console, f"{len(runs)} runs, two to four minutes on two cores. A second time, finished ones are not repeated.")
     outcomes = run_with_progress(runs, command.out, Path("data"), command.workers, console)
     finished = tuple(outcome.folder for outcome in outcomes if outcome.failure is None)
     if finished:

@@ -11,6 +11,7 @@ from torch import Tensor
 from arml.cli.names import (
     Count,
     choose,
+    digest,
     noise_of,
     optimizer_of,
     preprocess_of,
@@ -31,7 +32,7 @@ from arml.lab.learners.fada import FADA, FADASettings
 from arml.lab.learners.jigen import JiGen, JiGenSettings
 from arml.lab.learners.shape_bias import ShapeBias, ShapeBiasSettings
 from arml.lab.models.network import Network
-from arml.lab.run import Domains
+from arml.lab.run import Domains, separated
 from arml.lab.train import Evaluate, Metrics, Parts, error_rate
 
 DATASETS: dict[str, Callable[[Domains, Path, Path, Count], DomainSet]] = {
@@ -67,10 +68,12 @@ def prepare(run: Domains, data_dir: Path, cache: Path, count: Count) -> None:
 
 
 def completed(run: Domains) -> Domains:
-    """The run with its data set named, and equal weights for learners that are not reweighted."""
-    run = replace(run, dataset="folders") if run.folders else run
-    if run.dataset == "folders" and not (run.folders and run.target):
-        raise ValueError("Learning from folders of your own needs --folders FOLDER and --target DOMAIN.")
+    """The run with names separated, and equal weights for learners that are not reweighted."""
+    if (run.dataset == "folders") != bool(run.folders) or not run.target:
+        raise ValueError(
+            "Learning from folders of your own needs --folders FOLDER and --target DOMAIN, and no --dataset."
+        )
+    run = replace(run, leave_out=separated(run.leave_out), weights_digest=digest(run.weights))
     return run if run.learner in run.weighted else replace(run, method="uniform")
 
 
@@ -108,8 +111,8 @@ def build(run: Domains, data_dir: Path, cache: Path) -> Parts[DomainBatch]:
         batches=DomainBatches(Images(target.x, target.y), images, samplers, preprocess),
         generator=torch.Generator().manual_seed(drawn),
         validation=_on_sources(learner, sources, preprocess),
-        test=lambda network: {"error": error_rate(network, Images(target.x[test], target.y[test]), preprocess)},
-        score=None if run.select == "last" else lambda found: found["error"],
+        test=lambda network: {"error": error_rate(network, Images(target.x, target.y), preprocess, test)},
+        score=None if run.select == "last" else run.score,
     )
 
 
@@ -119,8 +122,10 @@ def _on_sources(
     """The mean error over the sources' validation images: the target's labels are few and all learned from."""
 
     def look(network: Network) -> Metrics:
-        chosen = {name: Images(s.x[s.validation], s.y[s.validation]) for name, s in sources.items()}
-        errors = [error_rate(learner.validated(network, name), part, preprocess) for name, part in chosen.items()]
+        errors = [
+            error_rate(learner.validated(network, name), Images(source.x, source.y), preprocess, source.validation)
+            for name, source in sources.items()
+        ]
         return {"error": mean(errors)}
 
     return look

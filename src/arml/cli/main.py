@@ -11,6 +11,7 @@ from rich.console import Console
 
 from arml.cli import compare, data, demo, report, train
 from arml.cli.compare import Compare
+from arml.cli.progress import say
 from arml.cli.settings import SETTINGS, Setting
 from arml.cli.train import Train
 from arml.lab.run import Run
@@ -67,11 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _help(words, console)
     command, prog, words = COMMANDS[name], f"arml {' '.join(name)}", words[len(name) :]
     default = {"default": command.default(words)} if command.default is not None else {}
-    settings = tyro.cli(command.options, prog=prog, args=words, **default)
     try:
-        return command.run(settings, console)
-    except ValueError as error:  # what the user gave does not fit; anything else is a bug and shows its place
-        Console(stderr=True).print(f"{prog}: {error}", style="red", highlight=False)
+        return command.run(tyro.cli(command.options, prog=prog, args=words, **default), console)
+    except (
+        ValueError,
+        OSError,
+    ) as error:  # what the user gave does not fit; anything else is a bug and shows its place
+        say(Console(stderr=True, style="red"), f"{prog}: {error}")
         return 1
     except KeyboardInterrupt:
         Console(stderr=True).print(

@@ -1,9 +1,9 @@
 """The parts of a run with many targets."""
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from torch import Tensor
 from arml.cli.names import (
     Count,
     choose,
+    digest,
     noise_of,
     optimizer_of,
     preprocess_of,
@@ -22,13 +23,13 @@ from arml.cli.names import (
 from arml.lab.data import Augment, Sampler, celeba, table, yeast
 from arml.lab.data.batches import AttributeBatch, AttributeBatches
 from arml.lab.data.cache import silent
-from arml.lab.data.few_labels import few_labels
+from arml.lab.data.few_labels import FewLabels, few_labels
 from arml.lab.data.targets import Examples, Target
 from arml.lab.learners.attributes import JointTargets, MainTarget, unchanged
 from arml.lab.learners.base import AugmentExamples
 from arml.lab.metrics import metrics
 from arml.lab.models.network import Network
-from arml.lab.run import MultiLabel
+from arml.lab.run import MultiLabel, separated
 from arml.lab.tasks.attributes import Attributes
 from arml.lab.train import Metrics, Parts, outputs_of
 
@@ -36,20 +37,31 @@ DATASETS: dict[str, Callable[[MultiLabel, Path, Path, Count], Examples]] = {
     "yeast": lambda run, data_dir, cache, count: yeast.load(),
     "celeba": lambda run, data_dir, cache, count: celeba.load(data_dir, cache, size=run.image_size, progress=count),
     "table": lambda run, data_dir, cache, count: table.load(
-        Path(run.table), main=run.main, aux=run.aux, features=run.features
+        Path(run.table), main=_main_of(run), aux=run.aux, features=run.features
     ),
 }
 
-LEARNERS: dict[str, Callable[[Attributes, Attributes, AugmentExamples], MainTarget | JointTargets]] = {
-    "main_only": lambda main, aux, augment: MainTarget(main, augment),
-    "joint": JointTargets,
+
+class Offered(NamedTuple):
+    """What learners are made from."""
+
+    main: Attributes
+    others: dict[str, Target]
+    rows: FewLabels
+    augment: AugmentExamples
+
+
+LEARNERS: dict[str, Callable[[Offered], MainTarget | JointTargets]] = {
+    "main_only": lambda offered: MainTarget(offered.main, offered.augment),
+    "joint": lambda offered: JointTargets(offered.main, Attributes(offered.others, offered.rows.aux), offered.augment),
 }
 
 
 def prepare(run: MultiLabel, data_dir: Path, cache: Path, count: Count) -> None:
     """Reads the data set once: what is wrong with it shows before many runs begin, and images are decoded once."""
     examples = choose(DATASETS, run.dataset, "data set")(run, data_dir, cache, count)
-    _chosen(examples, run)
+    target, _ = _chosen(examples, run)
+    few_labels(target, labels=run.labels, seed=stream(run.seed, 0), rows=examples.rows)
 
 
 def build(run: MultiLabel, data_dir: Path, cache: Path) -> Parts[AttributeBatch]:
@@ -64,8 +76,10 @@ def build(run: MultiLabel, data_dir: Path, cache: Path) -> Parts[AttributeBatch]
     x = examples.inputs(rows.aux)
     is_image = x.dtype == torch.uint8
     preprocess = preprocess_of(run.weights) if is_image else torch.Tensor.float
-    main, aux = Attributes({run.main: target}, rows.main), Attributes(others, rows.aux)
-    learner = choose(LEARNERS, run.learner, "learner")(main, aux, Augment(True, 2, 0.0) if is_image else unchanged)
+    main = Attributes({run.main: target}, rows.main)
+    augment: AugmentExamples = Augment(True, 2, 0.0) if is_image else unchanged
+    learner = choose(LEARNERS, run.learner, "learner")(Offered(main, others, rows, augment))
+    aux_labels = learner.aux.labels if isinstance(learner, JointTargets) else torch.empty(len(x), 0)
     torch.manual_seed(start)
     trunk = trunk_of(run, x.shape[1:], dropout=run.dropout)
     start_from(run.weights, trunk)
@@ -76,7 +90,7 @@ def build(run: MultiLabel, data_dir: Path, cache: Path) -> Parts[AttributeBatch]
 
     def evaluate(chosen: Tensor) -> Callable[[Network], Metrics]:
         def look(network: Network) -> Metrics:
-            answers = main.answers(outputs_of(network, x[chosen], preprocess))[run.main]
+            answers = main.answers(outputs_of(network, x, chosen, preprocess))[run.main]
             return metrics(target, answers, target.values[chosen])
 
         return look
@@ -90,7 +104,7 @@ def build(run: MultiLabel, data_dir: Path, cache: Path) -> Parts[AttributeBatch]
         batches=AttributeBatches(
             x,
             target.values,
-            aux.labels,
+            aux_labels,
             main=Sampler(rows.main, run.batch_main, order),
             aux=Sampler(rows.aux, run.batch_aux, pool),
             preprocess=preprocess,
@@ -98,7 +112,7 @@ def build(run: MultiLabel, data_dir: Path, cache: Path) -> Parts[AttributeBatch]
         generator=torch.Generator().manual_seed(drawn),
         validation=evaluate(rows.validation),
         test=evaluate(rows.test),
-        score=lambda found: found["error"] if run.select == "error" or run.select not in found else -found[run.select],
+        score=run.score,
     )
 
 
@@ -117,20 +131,23 @@ def _chosen(examples: Examples, run: MultiLabel) -> tuple[Target, dict[str, Targ
 
 
 def completed(run: MultiLabel) -> MultiLabel:
-    """The run with names separated, a table's fingerprint, and all its auxiliary targets named."""
-    aux, features, left_out = (_separated(names) for names in (run.aux, run.features, run.leave_out))
-    run = replace(run, aux=aux, features=features, leave_out=left_out)
-    if run.dataset == "table" and not run.table:
-        raise ValueError("Learning from a table of your own needs --table FILE, --main COLUMN and --aux COLUMN,...")
+    """The run with names separated, and fingerprints of the files it reads."""
+    if (run.dataset == "table") != bool(run.table):
+        raise ValueError(
+            "Learning from a table of your own needs --table FILE, --main COLUMN, --aux COLUMN,..., and no --dataset."
+        )
+    if run.features and not run.table:
+        raise ValueError(f"--features chooses columns of a table; {run.dataset} has its own.")
+    aux, features, left_out = (separated(names) for names in (run.aux, run.features, run.leave_out))
+    run = replace(run, aux=aux, features=features, leave_out=left_out, weights_digest=digest(run.weights))
     if not run.table:
         return run
-    if not run.main or not run.aux:
-        raise ValueError(f"Learning from the table {run.table} needs --main COLUMN and --aux COLUMN,COLUMN,...")
-    path = Path(run.table)
-    if not path.is_file():
-        raise ValueError(f"There is no table {run.table}. Give the path of a CSV or Parquet file with --table.")
-    return replace(run, dataset="table", table_digest=hashlib.sha256(path.read_bytes()).hexdigest()[:16])
+    if not run.aux and run.learner == "joint":
+        raise ValueError(f"Learning from the table {run.table} needs --aux COLUMN,COLUMN,..., or --learner main_only.")
+    return replace(run, table=str(Path(run.table)), table_digest=digest(run.table))
 
 
-def _separated(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(part.strip() for name in names for part in name.split(",") if part.strip())
+def _main_of(run: MultiLabel) -> str:
+    if not run.main:
+        raise ValueError(f"Learning from the table {run.table} needs --main COLUMN.")
+    return run.main

@@ -1,5 +1,6 @@
 """Where a name becomes an object: what all settings have in common."""
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -52,9 +53,8 @@ METHODS: dict[str, Callable[[Trunk], Method[Any]]] = {
 TWO_STAGES = {"arml_full"}
 """Methods that sample with noise until the weights have converged, and keep them from then on."""
 
-NETWORKS = (
-    "small-FEATURES such as small-32, plain-FEATURES (without BatchNorm), wrn-DEPTH-WIDTH such as wrn-28-2, resnet18; "
-    "for tables mlp-FEATURES"
+IMAGE_NETWORKS = (
+    "small-FEATURES such as small-32, plain-FEATURES (without BatchNorm), wrn-DEPTH-WIDTH such as wrn-28-2, resnet18"
 )
 
 
@@ -72,10 +72,12 @@ def stream(seed: int, number: int) -> int:
 
 def trunk_of(run: Run, example: torch.Size, *, dropout: float = 0.0) -> Trunk:
     """The trunk named by ``run.network``, for examples of this shape: [C, H, W] or, for tables, [F]."""
-    match = re.fullmatch(r"small-(\d+)|wrn-(\d+)-(\d+)|plain-(\d+)|mlp-(\d+)|(resnet18)", run.network)
+    match = re.fullmatch(r"small-(N)|wrn-(N)-(N)|plain-(N)|mlp-(N)|(resnet18)".replace("N", r"[1-9]\d*"), run.network)
     if not match or (match.group(5) is not None) != (len(example) == 1):
-        kind = "images" if len(example) == 3 else "rows of a table"
-        raise ValueError(f"{run.network!r} is no network for {kind}. Known: {NETWORKS}.")
+        kind, known = (
+            ("images", IMAGE_NETWORKS) if len(example) == 3 else ("rows of a table", "mlp-FEATURES such as mlp-64")
+        )
+        raise ValueError(f"{run.network!r} is no network for {kind}. Known: {known}.")
     features, depth, width, plain_features, mlp_features = (int(number or 0) for number in match.groups()[:5])
     if mlp_features:
         return mlp(example[0], mlp_features, dropout=dropout)
@@ -86,6 +88,16 @@ def trunk_of(run: Run, example: torch.Size, *, dropout: float = 0.0) -> Trunk:
     if depth:
         return wrn(depth, width, example[0], bn_momentum=run.bn_momentum)
     return resnet18(example[0], bn_momentum=run.bn_momentum)
+
+
+def digest(path: str) -> str:
+    """A fingerprint of the file, so that runs on an earlier content of it are not taken for runs on this one."""
+    if not path:
+        return ""
+    if not Path(path).is_file():
+        raise ValueError(f"There is no file {path}.")
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def start_from(weights: str, trunk: Trunk) -> None:

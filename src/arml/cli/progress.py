@@ -1,5 +1,6 @@
 """Progress bars."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,11 +18,26 @@ from rich.progress import (
 from arml.cli.names import Count
 
 
+def say(console: Console, *lines: str) -> None:
+    """Prints lines as they are: names may hold what rich takes for markup, and paths should not be broken."""
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
 def bar(console: Console, *, seen: bool = False) -> Progress:
     """A bar with counts, time gone and time left; with ``seen``, tasks have a field of that name behind it."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    more = (TextColumn("{task.fields[seen]}"),) if seen else ()
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    more = (TextColumn("{task.fields[seen]}", markup=False),) if seen else ()
     return Progress(*columns, TimeRemainingColumn(), *more, console=console)
+
+
+@contextmanager
+def remarks(console: Console) -> Iterator[None]:
+    """Warnings about the user's data become plain lines."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    say(console, *dict.fromkeys(str(warning.message) for warning in caught))
 
 
 @contextmanager

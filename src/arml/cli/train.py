@@ -9,7 +9,7 @@ import torch
 import tyro
 from rich.console import Console
 
-from arml.cli.progress import bar, counting
+from arml.cli.progress import bar, counting, remarks, say
 from arml.cli.settings import SETTINGS, build
 from arml.lab.run import Run, is_done
 from arml.lab.trace import Record, read, result
@@ -41,28 +41,33 @@ class Train(Generic[R]):
     """Threads of torch: for small networks one is fastest."""
 
 
+def at_least_one(option: str, value: int) -> None:
+    """An error for counts below 1."""
+    if value < 1:
+        raise ValueError(f"{option} should be at least 1. Got {value}.")
+
+
 def run_train(command: Train[Run], console: Console) -> int:
     """Trains with a progress bar and says where the record is."""
+    at_least_one("--threads", command.threads)
     setting = SETTINGS[command.run.setting]
     run = setting.completed(command.run)
     folder = command.out / run.name()
     if is_done(folder):
-        console.print(f"This run is complete; remove {folder} to repeat it.")
+        say(console, f"This run is complete; remove {folder} to repeat it.")
         outcome = result(read(folder / "record.jsonl").records) or {}
     else:
         torch.set_num_threads(command.threads)
-        with counting("reading data", console) as count:
+        with remarks(console), counting("reading data", console) as count:
             setting.prepare(run, command.data_dir, command.out / "cache", count)
         outcome = _with_progress(command, run, folder, console)
-    console.print(f"test error {outcome['test_error']:.2f} %, chosen at step {outcome['step']} on validation examples")
-    console.print(
-        f"(error there {outcome['validation_error']:.2f} %; test at the last step {outcome['test_error_last']:.2f} %)"
-    )
+    say(console, f"test error {outcome['test_error']:.2f} % (last step {outcome['test_error_last']:.2f} %)")
+    say(console, f"step {outcome['step']}, validation error {outcome['validation_error']:.2f} %; {run.protocol()}")
     for name, value in _further(outcome).items():
-        console.print(f"test {name} {value:.2f}")
+        say(console, f"test {name} {value:.2f}")
     if outcome["weights"]:
-        console.print("weights " + _weights(outcome))
-    console.print(f"record {folder / 'record.jsonl'}; curves: tensorboard --logdir {folder}")
+        say(console, "weights " + _weights(outcome))
+    say(console, f"record {folder / 'record.jsonl'}; curves: tensorboard --logdir {folder}")
     return 0
 
 
@@ -78,7 +83,7 @@ def _with_progress(command: Train[Run], run: Run, folder: Path, console: Console
             elif "test_error" not in record:
                 latest["error"] = f"validation error {record['validation_error']:.1f} %"
                 if not console.is_terminal:  # a log file shows no bar
-                    console.print(f"step {record['step']}  " + "  ".join(latest.values()))
+                    say(console, f"step {record['step']}  " + "  ".join(latest.values()))
             done = max(record["step"], progress.tasks[0].completed)
             progress.update(task, completed=done, seen="  ".join(latest.values()))
 

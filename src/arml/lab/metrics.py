@@ -24,8 +24,8 @@ def metrics(target: Target, outputs: Tensor, labels: Tensor) -> dict[str, float]
     - ``rmse``: the root of the mean squared error;
     - ``majority_error``: 100, the error of always answering the mean.
 
-    What is undefined is left out, never NaN: a ranking if there is one class only, a share of no variance, everything
-    without labels.
+    ``error`` is always there. A row of classes whose outputs are not finite is answered wrongly. A ranking is left out
+    if there is one class only, or an output that is not finite.
 
     >>> import torch
     >>> smiles = Target(torch.tensor([0.0, 1.0]), classes=("no", "yes"))
@@ -38,6 +38,9 @@ def metrics(target: Target, outputs: Tensor, labels: Tensor) -> dict[str, float]
         target: says which of them.
         outputs: [N, target.num_outputs]: logits, or numbers in the units of the labels.
         labels: [N], NaN where missing.
+
+    Raises:
+        ValueError: there is no label; or labels of a number do not differ, or answers to it are not finite.
     """
     if outputs.shape != (len(labels), target.num_outputs):
         raise ValueError(
@@ -47,21 +50,27 @@ def metrics(target: Target, outputs: Tensor, labels: Tensor) -> dict[str, float]
     present = ~labels.isnan()
     z, y = outputs[present].detach().cpu().double(), labels[present].cpu().double()
     if not len(y):
-        return {}
-    found = _of_numbers(z[:, 0], y) if target.is_numeric else _of_classes(z, y.long())
-    return {name: value for name, value in found.items() if isfinite(value)}
+        raise ValueError(f"None of the {len(labels)} rows has a label. Judge answers by rows that have one.")
+    return _of_numbers(z[:, 0], y) if target.is_numeric else _of_classes(z, y.long())
 
 
 def _of_numbers(z: Tensor, y: Tensor) -> dict[str, float]:
-    squares = float((z - y).square().mean())
     if bool((y == y[0]).all()):
-        return {"rmse": squares**0.5}
+        raise ValueError(
+            f"The {len(y)} labels of a number do not differ; the share of their variance that is explained needs at "
+            "least two different ones. Use more rows with a label."
+        )
+    squares = float((z - y).square().mean())
+    if not isfinite(squares):
+        raise ValueError(
+            f"Training diverged: {int((~z.isfinite()).sum())} of {len(z)} answers are not finite. Lower the step size."
+        )
     return {"error": 100 * squares / float(y.var(correction=0)), "majority_error": 100.0, "rmse": squares**0.5}
 
 
 def _of_classes(z: Tensor, y: Tensor) -> dict[str, float]:
     answers = (z[:, 0] > 0).long() if z.shape[1] == 1 else z.argmax(dim=1)
-    right = float((answers == y).double().mean())
+    right = float(((answers == y) & z.isfinite().all(dim=1)).double().mean())
     majority = float(y.bincount().max()) / len(y)
     return {"error": 100 * (1 - right), "majority_error": 100 * (1 - majority), **_of_rankings(z, y)}
 

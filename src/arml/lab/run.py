@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
@@ -49,6 +50,10 @@ class Line(NamedTuple):
     """Empty for learners that weigh no auxiliary task."""
     variant: str = ""
     """What else sets the line apart, such as tasks that were left out."""
+
+
+READABLE = 40
+"""Bytes of each part of a run's name that are kept; the hash at its end is of all."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +103,23 @@ class Run:
     checkpoint_every: int = 100
     """Steps between two checkpoints."""
 
+    def __post_init__(self) -> None:
+        """Numbers that no run can have are refused before it starts."""
+        sizes = [name for name in vars(self) if name.startswith("batch_") or name == "image_size"]
+        _at_least(self, 1, ["steps", "every", "window", "evaluate_every", "record_every", "checkpoint_every", *sizes])
+        _at_least(self, 0, ("seed", "momentum", "weight_decay", "temperature", "lr_drop", "bn_momentum"))
+        for name in ("lr", "weight_lr", "aux_scale"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"`{name}` should be a positive number. Got {value!r}.")
+
     def name(self) -> str:
         """The run's folder: readable, and unique by a hash of all fields."""
         described = json.dumps({"setting": self.setting, **asdict(self)}, sort_keys=True)
         subject, line = self.subject(), self.line()
         words = [subject.dataset, subject.main, f"{subject.labels:g}", *line, str(self.seed)]
         digest = hashlib.sha256(described.encode()).hexdigest()[:10]
+        words = [word.encode()[:READABLE].decode(errors="ignore") for word in words]  # file names have limits, in bytes
         return "-".join(
             "".join(c if c.isalnum() or c in "_." else "_" for c in word) for word in [*words, digest] if word
         )
@@ -119,6 +135,10 @@ class Run:
     def reference(self) -> Line:
         """The line it is compared with: equal weights."""
         raise NotImplementedError
+
+    def score(self, metrics: Mapping[str, float]) -> float:
+        """By what the network, and a point of a grid, are chosen on validation examples: less is better."""
+        return metrics["error"]
 
     def protocol(self) -> str:
         """Which network is tested, and on what, in words."""
@@ -186,7 +206,7 @@ class MultiLabel(Run):
     """For a table: columns to learn from, separated by spaces or commas; none: all that are no target."""
     learner: MultiLabelName = "joint"
     """Learn all targets (joint), or the main one alone (main_only)."""
-    labels: float | None = 50
+    labels: float | None = 50.0
     """Labels of the main target for training: how many, below 1 which share, or none: all there are."""
     batch_main: int = 32
     """Examples with a main label in a step."""
@@ -196,6 +216,8 @@ class MultiLabel(Run):
     """Side to which images are scaled."""
     weights: str = ""
     """A file of weights that the trunk starts from, such as torchvision's ResNet18."""
+    weights_digest: str = ""
+    """Fingerprint of that file, filled in, as for a table."""
     dropout: float = 0.0
     """For mlp: share of features left out at random in training."""
     select: Literal["error", "average_precision", "auc"] = "average_precision"
@@ -203,7 +225,8 @@ class MultiLabel(Run):
 
     def subject(self) -> Subject:
         """Data set, main target and number of labels."""
-        dataset = Path(self.table).stem if self.table else self.dataset
+        # Of two tables with the same name, or of one that was changed, results must not be put together.
+        dataset = f"{Path(self.table).stem}@{self.table_digest[:6]}" if self.table else self.dataset
         return Subject(self.setting, dataset, self.main, math.inf if self.labels is None else self.labels)
 
     def line(self) -> Line:
@@ -213,6 +236,10 @@ class MultiLabel(Run):
     def reference(self) -> Line:
         """All targets with equal weights."""
         return Line("joint", "uniform")
+
+    def score(self, metrics: Mapping[str, float]) -> float:
+        """The measure of ``select``; the error where there is no other, as for numbers."""
+        return metrics["error"] if self.select not in metrics or self.select == "error" else -metrics[self.select]
 
     def protocol(self) -> str:
         """The network that is best on validation examples, by whatever measure."""
@@ -249,6 +276,8 @@ class Domains(Run):
     """Side to which images are scaled; digits always have 16."""
     weights: str = ""
     """A file of weights that the trunk starts from, such as torchvision's ResNet18."""
+    weights_digest: str = ""
+    """Fingerprint of that file, filled in: runs on an earlier content of it are not taken for runs on this one."""
     select: Literal["last", "sources"] = "last"
     """Which network is tested: that of the last step, or the best on the sources' validation images."""
     aux_scale: float = 1.0
@@ -273,6 +302,22 @@ class Domains(Run):
     def reference(self) -> Line:
         """The same learner with equal weights; joint training for those without weights."""
         return Line(self.learner if self.learner in self.weighted else "jt", "uniform")
+
+
+def _at_least(run: Run, least: float, names: Sequence[str]) -> None:
+    for name in names:
+        value = getattr(run, name)
+        if not least <= value < math.inf:
+            raise ValueError(f"`{name}` should be at least {least}. Got {value!r}.")
+
+
+def separated(names: Sequence[str]) -> tuple[str, ...]:
+    """Names that were given one by one or with commas between them.
+
+    >>> separated(["age,ward", "height"])
+    ('age', 'ward', 'height')
+    """
+    return tuple(part.strip() for name in names for part in name.split(",") if part.strip())
 
 
 def _without(left_out: tuple[str, ...]) -> str:

@@ -156,15 +156,18 @@ class Progress:
         return Progress(**state["progress"])
 
 
-def outputs_of(network: nn.Module, x: Tensor, preprocess: Callable[[Tensor], Tensor]) -> Tensor:
-    """What ``network`` answers for all of ``x``, without graph, in parts that fit into memory."""
+def outputs_of(network: nn.Module, x: Tensor, rows: Tensor, preprocess: Callable[[Tensor], Tensor]) -> Tensor:
+    """What ``network`` answers for these rows of ``x``, without graph, in parts that fit into memory."""
     with torch.no_grad():
-        return torch.cat([network(preprocess(part)) for part in x.split(500)])
+        return torch.cat([network(preprocess(x[part])) for part in rows.split(500)])
 
 
-def error_rate(network: nn.Module, images: Images, preprocess: Callable[[Tensor], Tensor]) -> float:
-    """Percentage of ``images`` that are classified wrongly."""
-    return 100 * float((outputs_of(network, images.x, preprocess).argmax(1) != images.y).float().mean())
+def error_rate(
+    network: nn.Module, images: Images, preprocess: Callable[[Tensor], Tensor], rows: Tensor | None = None
+) -> float:
+    """Percentage of ``images``, or of these rows of them, that are classified wrongly."""
+    rows = torch.arange(len(images.y)) if rows is None else rows
+    return 100 * float((outputs_of(network, images.x, rows, preprocess).argmax(1) != images.y[rows]).double().mean())
 
 
 def _evaluated(network: Network, evaluate: Evaluate) -> Metrics:

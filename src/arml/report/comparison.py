@@ -79,13 +79,14 @@ def _add(comparison: Comparison, one: Recorded, failed: bool) -> None:
     by_seed = comparison.finished.setdefault(line, {})
     if outcome is None:
         (comparison.failed if failed else comparison.unfinished)[line] += 1
-    elif one.run.seed not in by_seed or _validation(outcome) < _validation(by_seed[one.run.seed].outcome):
+    elif one.run.seed not in by_seed or _score(one.run, outcome) < _score(one.run, by_seed[one.run.seed].outcome):
         # Several runs of one line and seed are points of a grid: the one that is best on validation examples counts.
         by_seed[one.run.seed] = Finished(one, outcome)
 
 
-def _validation(outcome: Record) -> float:
-    return float(outcome["validation_error"])
+def _score(run: Run, outcome: Record) -> float:
+    found = {key.removeprefix("validation_"): value for key, value in outcome.items() if key.startswith("validation_")}
+    return run.score(found)
 
 
 def _in_order(comparison: Comparison) -> Comparison:

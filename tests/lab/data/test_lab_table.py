@@ -75,11 +75,19 @@ def test_only_training_rows_decide_about_the_inputs(tmp_path):
     assert x.tolist() == [[-1, 1], [0, 0], [1, 1], [2, 0], [3, 0]]
 
 
-def test_numbers_that_are_all_missing_in_the_training_rows_stay_finite(tmp_path):
+@pytest.mark.parametrize("train", [[1], [0]])
+def test_numbers_that_are_constant_or_missing_in_the_training_rows_are_zero_everywhere(tmp_path, train):
+    """Row 1 has a height and no weight."""
     examples = table.load(written(tmp_path), main="ill", aux=["grade"], features=["weight", "height"])
-    x = examples.inputs(torch.tensor([1]))
-    assert x.shape == (5, 2)
-    assert bool(x.isfinite().all())
+    assert examples.inputs(torch.tensor(train)).tolist() == [[0, 0]] * 5
+
+
+def test_a_gap_in_a_constant_column_does_not_make_it_vary(tmp_path):
+    """The mean of three times 0.1 is not exactly 0.1."""
+    path = written(tmp_path, "m,x,z\n0,0.1,1\n1,0.1,2\n0,0.1,3\n1,,4\n0,900,5\n")
+    x = table.load(path, main="m", aux=[]).inputs(torch.arange(4))
+    assert x[:, 0].tolist() == [0] * 5
+    assert bool(x[:, 1].all())
 
 
 KINDS = {
@@ -95,6 +103,9 @@ KINDS = {
     "categories": (pd.Categorical(["y", "x", None, "z"]), ("x", "y", "z"), [1, 0, None, 2]),
     "decimals": ([Decimal("1.5"), Decimal(2), None, Decimal(3)], (), [1.5, 2, None, 3]),
     "digits in text": (["10", "9", "9", "10"], ("10", "9"), [0, 1, 1, 0]),
+    "few digits in text": (["10", "a", "b", None], ("10", "a", "b"), [0, 1, 2, None]),
+    "categories of both": (pd.Categorical(["1", "2", "3+", "2"]), ("1", "2", "3+"), [0, 1, 2, 1]),
+    "spaces": (["a", "a ", " b", " "], ("a", "b"), [0, 0, 1, None]),
 }
 
 
@@ -105,6 +116,19 @@ def test_what_is_in_a_column_decides_what_is_asked(tmp_path, case):
     assert target.classes == classes
     assert target.values.dtype == torch.float32
     same(target.values, labels)
+
+
+def test_numbers_far_from_zero_keep_their_differences(tmp_path):
+    seconds = [1.7e9, 1.7e9 + 1.5, 1.7e9 + 3, math.nan]
+    values = columns(tmp_path, column=seconds).targets["column"].values
+    assert values.dtype == torch.float64
+    assert (values[:3] - 1.7e9).tolist() == [0, 1.5, 3]
+
+
+def test_text_among_numbers_is_refused_by_default_too(tmp_path):
+    """Even if every text is another one, so that it might pass for an identifier."""
+    with pytest.raises(ValueError, match=r"Column 'age' holds numbers and also text such as '\?'"):
+        table.load(written(tmp_path, "m,age,x\n0,30,1\n1,?,2\n1,41,3\n"), main="m", aux=[])
 
 
 def test_columns_of_no_use_are_left_out_with_one_warning(tmp_path):
@@ -119,6 +143,8 @@ def test_columns_of_no_use_are_left_out_with_one_warning(tmp_path):
             "Unnamed: 0": [0, 1, 2, 3],
             "x": [1, 2, 3, 4],
             "maybe": ["yes", None, "yes", "yes"],
+            "list": [[1], [2], [3], [4]],
+            "byte": [b"a", b"b", b"a", b"b"],
         }
     )
     frame.to_parquet(tmp_path / "t.parquet")
@@ -126,10 +152,20 @@ def test_columns_of_no_use_are_left_out_with_one_warning(tmp_path):
         examples = table.load(tmp_path / "t.parquet", main="main", aux=[])
     assert [str(warning.message) for warning in warned] == [
         "Left out of the features: day (dates), iso (dates), same (one value only), empty (one value only), "
-        "id (another text in every row), Unnamed: 0 (no name)."
+        "id (another text in every row), Unnamed: 0 (no name), list (neither numbers nor text), "
+        "byte (neither numbers nor text)."
     ]
     assert warned[0].filename == __file__
     assert examples.inputs(torch.arange(4)).shape == (4, 3)  # x; yes and missing
+
+
+def test_the_same_warning_comes_once_for_a_table(tmp_path):
+    paths = [written(tmp_path, "m,x,same\n0,1,5\n1,2,5\n", name) for name in ("a.csv", "b.csv", "a.csv")]
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        shapes = {table.load(path, main="m", aux=[]).inputs(torch.arange(2)).shape for path in paths}
+    assert shapes == {(2, 1)}
+    assert [str(warning.message) for warning in warned] == ["Left out of the features: same (one value only)."] * 2
 
 
 def test_named_columns_bring_no_warning(tmp_path):
@@ -147,7 +183,12 @@ REFUSED_FEATURES = {
     "dates in text": (["2020-01-01", "2020-01-02T10:00", "2020-01-01", "2020-01-01"], "Feature 'f' holds dates"),
     "infinite": ([1.0, math.inf, 2.0, 3.0], "Column 'f' holds numbers that are infinite"),
     "too large": ([1.0, 1e300, 2.0, 3.0], "Column 'f' holds numbers that are infinite, or too large"),
-    "lists": ([[1], [2], [3], [4]], "Column 'f' should hold numbers, text, or true and false. Found: mixed"),
+    "lists": ([[1], [2], [3], [4]], "Column 'f' should hold numbers, text, .* Found: mixed.* with --features"),
+    "bytes": ([b"a", b"b", b"a", b"b"], "Column 'f' should hold numbers, text, .* Found: bytes"),
+    "numbers and text": (
+        ["1", "?", "2", "2"],
+        r"Column 'f' holds numbers and also text such as '\?'\. Leave such cells",
+    ),
     "identifiers": ([f"id{i}" for i in range(1001)], "'f' has 1001 different texts, such as 'id0'.* identifier"),
 }
 
@@ -175,6 +216,8 @@ REFUSED_TARGETS = {
     "constant text": (["a", None, "a", "a"], "Found only 'a'"),
     "empty": ([None] * 4, "Target 'column' .* Found no label at all"),
     "dates": ([datetime(2020, 1, 1)] * 4, "Target 'column' holds dates"),
+    "lists": ([[1], [2], [1], [2]], "Column 'column' should hold numbers, text, .* Found: mixed.* with --features"),
+    "numbers and text": (["1.5", "n/k", "-", "2e3"], "Column 'column' holds numbers and also text such as '-'"),
     "identifiers": ([f"id{i}" for i in range(1001)], "Column 'column' has 1001 different texts"),
 }
 
@@ -209,6 +252,13 @@ def test_wrong_names_of_columns_are_answered(tmp_path, case):
         table.load(written(tmp_path), **given)
 
 
+def test_an_auxiliary_column_cannot_be_called_main_but_others_can(tmp_path):
+    path = written(tmp_path, CSV.replace("height", "main"))
+    with pytest.raises(ValueError, match=r"An auxiliary column is called 'main'.* Rename the column"):
+        table.load(path, main="ill", aux=["grade", "main"])
+    assert list(table.load(path, main="main", aux=["grade"], features=["age"]).targets) == ["main", "grade"]
+
+
 def test_a_table_of_targets_alone_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"t\.csv: no column is left to predict from beside the targets m, a"):
         table.load(written(tmp_path, "m,a\n0,1\n1,2\n", "t.csv"), main="m", aux=["a"])
@@ -219,7 +269,15 @@ FILES = {
     "names only": ("t.csv", b"m,x\n", "found no rows below the names m, x"),
     "longer line": ("t.csv", b"m,x\n0,1\n1,2,3\n", "found an empty, damaged or different file"),
     "all lines longer": ("t.csv", b"m,x\n0,1,7\n1,2,3\n", "found an empty, damaged or different file"),
-    "bytes": ("t.csv", b"m,x\n\xff\xfe,1\n", "found an empty, damaged or different file"),
+    "bytes": ("t.csv", b"m,x\n\xff\xfe,1\n", "found another encoding; save it as UTF-8"),
+    "bytes in a name": ("t.csv", b"m,gr\xf6\xdfe\n0,1\n", "found another encoding; save it as UTF-8"),
+    "semicolons": ("t.csv", b"m;x\n0;1\n1;2\n", "a single one that looks separated by ';'; save it with commas"),
+    "decimal commas": ("t.csv", b"m;x\n0;1,5\n1;2,5\n", "looks separated by ';'; save it with commas"),
+    "tabs": ("t.csv", b"m\tx\n0\t1\n", "expected columns separated by commas, .* by tabs; .* as .tsv"),
+    "commas": ("t.tsv", b"m,x\n0,1\n", "expected columns separated by tabs, .* by commas; save it with commas as .csv"),
+    "name twice": ("t.csv", b"a,m,x,m\n1,0,2,0\n", "different names of columns, found m more than once"),
+    "name twice in gzip": ("t.csv.gz", gzip.compress(b"m,x,x\n1,0,2\n"), "found x more than once"),
+    "name twice but for spaces": ("t.tsv", b"m\tx\t x \n1\t0\t2\n", "found x more than once"),
     "no gzip": ("t.csv.gz", b"m,x\n0,1\n1,2\n", "found an empty, damaged or different file"),
     "cut gzip": ("t.csv.gz", gzip.compress(b"m,x\n0,1\n1,2\n" * 99)[:-30], "found an empty, damaged or different file"),
     "no parquet": ("t.parquet", b"m,x\n0,1\n1,2\n", "found an empty, damaged or different file"),
@@ -234,6 +292,40 @@ def test_files_that_are_no_tables_are_refused(tmp_path, case):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=rf"{name}: .*{message}"):
         table.load(tmp_path / name, main="m", aux=[])
+
+
+def test_what_a_parser_says_is_on_one_line(tmp_path):
+    with pytest.raises(DataError) as error:
+        table.load(written(tmp_path, "m,x\n0,1\n1,2,3\n"), main="m", aux=[])
+    assert "Expected 2 fields in line 3, saw 3)" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_parquet_index_with_a_name_is_a_column(tmp_path):
+    path = tmp_path / "t.parquet"
+    frame = pd.DataFrame({"m": [0, 1, 0], "x": [5.0, 6, 7]}, index=[3, 1, 2])
+    frame.to_parquet(path)
+    assert table.load(path, main="m", aux=[]).inputs(torch.arange(3)).shape == (3, 1)
+    frame.set_index("m").to_parquet(path)
+    same(table.load(path, main="m", aux=[]).targets["m"].values, [0, 1, 0])
+    frame.rename_axis("x").to_parquet(path)
+    with pytest.raises(DataError, match="found x more than once"):
+        table.load(path, main="m", aux=[])
+
+
+def test_spaces_around_names_and_cells_do_not_count(tmp_path):
+    text = ' m , "a" ,x\nyes , 1.5, u\nno, 2.5 ,u \nyes,  , v\n no, 3.5,v\n,4.5,\n'
+    examples = table.load(written(tmp_path, text), main="m", aux=["a"])
+    assert examples.targets["m"].classes == ("no", "yes")
+    same(examples.targets["m"].values, [1, 0, 1, 0, None])
+    same(examples.targets["a"].values, [1.5, 2.5, None, 3.5, 4.5])
+    assert examples.inputs(torch.arange(5)).tolist() == [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]]
+
+
+def test_columns_without_a_name_may_be_many(tmp_path):
+    path = written(tmp_path, ",m,x,\n0,0,5,1\n1,1,6,2\n")
+    with pytest.warns(UserWarning, match=r"Unnamed: 0 \(no name\), Unnamed: 3 \(no name\)"):
+        assert table.load(path, main="m", aux=[]).inputs(torch.arange(2)).shape == (2, 1)
 
 
 def test_cells_are_not_dropped_even_if_warnings_are(tmp_path):

@@ -36,6 +36,10 @@ def test_features_are_standardised_on_the_training_rows_alone(examples):
     assert float(x.mean(0).abs().max()) > 1e-3, "all rows were looked at"
 
 
+def test_what_one_training_row_says_about_scales_is_nothing(examples):
+    assert not bool(examples.inputs(torch.tensor([5])).any())
+
+
 def test_rows_of_inputs_and_targets_belong_together(examples):
     from river.datasets import Yeast
 

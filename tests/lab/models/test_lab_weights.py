@@ -1,6 +1,7 @@
 """Weights from files: those that fit, those that do not, and files that are something else."""
 
 import argparse
+import string
 from collections import OrderedDict
 
 import pytest
@@ -143,7 +144,11 @@ def test_a_file_that_is_cut_is_refused(tmp_path, share, old_format):
         load_weights(small(1, 4), path)
 
 
-@pytest.mark.parametrize("content", [b"<html>not found</html>" * 20, bytes(600), b"PK\x03\x04" + bytes(100)])
+# Every first letter is another instruction to whoever takes the bytes for a pickle.
+JUNK = [(letter + "unk, as anybody may type it.\n").encode() for letter in string.printable]
+
+
+@pytest.mark.parametrize("content", [b"<html>not found</html>" * 20, bytes(600), b"PK\x03\x04" + bytes(100), *JUNK])
 def test_another_file_under_the_name_is_refused(tmp_path, content):
     (tmp_path / "weights.pth").write_bytes(content)
     with pytest.raises(ValueError, match=r"weights\.pth: expected weights.*damaged or different"):

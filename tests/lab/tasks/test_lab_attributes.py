@@ -26,9 +26,15 @@ def drawn(rows=40, missing=0.3):
         "colour": (torch.randint(4, (rows,)).float(), ("red", "green", "blue", "grey")),
     }
     return {
-        name: Target(values.double().masked_fill(torch.rand(rows) < missing, nan), classes)
+        name: Target(with_two_labels(values.double().masked_fill(torch.rand(rows) < missing, nan)), classes)
         for name, (values, classes) in columns.items()
     }
+
+
+def with_two_labels(values):
+    """Every target needs two different labels among the training rows, whatever is missing."""
+    values[:2] = tensor([0.0, 1.0])
+    return values
 
 
 def slow_losses(targets, answers, rows, labels):
@@ -73,14 +79,17 @@ def test_one_target_by_hand():
 
 
 def test_many_targets_by_hand():
-    """Ages 20 and 40 have mean 30 and standard deviation 10; the row that is not for training does not count."""
-    age, kind = Target(tensor([20.0, 40.0, 60.0])), Target(tensor([0.0, nan, 2.0]), KINDS)
-    smiles = Target(tensor([nan, 1.0, 0.0]), BINARY)
-    attributes = Attributes({"age": age, "kind": kind, "smiles": smiles}, rows=tensor([0, 1]))
+    """Ages 20 and 40 have mean 30 and standard deviation 10; the row that is not for training does not count.
+
+    Two more training rows, of which the age is not known, are not in the batch.
+    """
+    age, kind = Target(tensor([20.0, 40.0, 60.0, nan, nan])), Target(tensor([0.0, nan, 2.0, 1.0, 2.0]), KINDS)
+    smiles = Target(tensor([nan, 1.0, 0.0, 1.0, 0.0]), BINARY)
+    attributes = Attributes({"age": age, "kind": kind, "smiles": smiles}, rows=tensor([0, 1, 3, 4]))
     assert attributes.num_outputs == 5
     # Side by side: binary targets, numbers, then those with more classes.
     outputs = tensor([[0.0, 2.0, LN2, 0, 0], [LN3, 0.0, 0, 0, 0], [-LN3, 1.0, 0, 0, 0]])
-    losses = attributes.losses(outputs, attributes.labels)
+    losses = attributes.losses(outputs, attributes.labels[:3])
     assert list(losses) == ["age", "kind", "smiles"]
     assert_close(losses["age"], tensor((3.0**2 + 1**2 + 2**2) / 3))  # labels are -1, 1 and 3 in these units
     assert_close(losses["kind"], tensor((LN2 + LN3) / 2))
@@ -180,8 +189,13 @@ WRONG = {
     "one class": (lambda: Attributes({"t": Target(tensor([0.0]), ("a",))}, tensor([0])), "'t'.*at least two classes"),
     "class 2 of two": (lambda: Attributes({"t": Target(tensor([0.0, 2]), BINARY)}, tensor([0])), r"'t'.*\[0.0, 2.0\]"),
     "class 0.5": (lambda: Attributes({"t": Target(tensor([0.5]), KINDS)}, tensor([0])), r"cat, dog, owl.*\[0.5\]"),
-    "constant": (lambda: Attributes({"t": Target(tensor([3.0, 3, 4]))}, tensor([0, 1])), "'t'.*2 labels.*2 training"),
-    "unlabelled": (lambda: Attributes({"t": Target(tensor([nan, 3, 4]))}, tensor([0])), "'t'.*0 labels"),
+    "constant": (
+        lambda: Attributes({"t": Target(tensor([3.0, 3, 4]))}, tensor([0, 1])),
+        "'t'.* label, 3, .*2 training",
+    ),
+    "unlabelled": (lambda: Attributes({"t": Target(tensor([nan, 3, 4]))}, tensor([0])), "'t' has no label.* 1 train"),
+    "no class": (lambda: Attributes({"t": Target(tensor([nan, nan, 1]), KINDS)}, tensor([0, 1])), "no label.* 2 train"),
+    "same class": (lambda: Attributes({"t": Target(tensor([1.0, nan, 0]), KINDS)}, tensor([0, 1])), "label, 'dog',"),
     "outputs": (lambda: two().losses(torch.zeros(4, 3), torch.zeros(4, 2)), r"`outputs`.*\[B, 2\].*\[4, 3\]"),
     "labels": (lambda: two().losses(torch.zeros(4, 2), torch.zeros(4)), r"`labels`.*\[B, 2\].*\[4\]"),
     "rows": (lambda: two().losses(torch.zeros(4, 2), torch.zeros(3, 2)), "3 rows of labels for 4"),
@@ -208,3 +222,15 @@ def test_numbers_far_from_zero_keep_their_differences():
     attributes = Attributes({"time": seconds}, torch.arange(3))
     loss = attributes.losses(torch.zeros(2, 1), attributes.labels[:2])["time"]
     assert_close(loss, tensor((1.5 + 0) / 2))  # 2 away from the mean, and the variance is 8 / 3
+
+
+def test_numbers_far_from_zero_keep_their_differences_beside_others_and_in_answers():
+    seconds = Target(tensor([1.7e9 - 3, 1.7e9 + 3, nan], dtype=torch.float64))
+    attributes = Attributes({"hat": Target(tensor([0.0, 1, 1]), BINARY), "time": seconds}, torch.arange(3))
+    outputs = tensor([[0.0, -1.0], [0.0, 1.0], [0.0, 0.0]])
+    losses = attributes.losses(outputs, attributes.labels)
+    assert_close(losses["time"], tensor(0.0))
+    assert_close(losses["hat"], tensor(LN2))
+    answers = attributes.answers(outputs)
+    assert answers["hat"].dtype == torch.float32
+    assert (answers["time"][:, 0] - 1.7e9).tolist() == [-3, 3, 0]

@@ -18,7 +18,8 @@ class Target:
     """
 
     values: Tensor
-    """float32, [N]: the number of the class, or the number itself; NaN where the label is missing."""
+    """float, [N]: the number of the class in float32, or the number itself in as many bits as its differences need; NaN
+    where the label is missing."""
     classes: tuple[str, ...] = ()
     """Names of the classes in the order of their numbers; none for a target that is a number."""
 

@@ -4,8 +4,8 @@ It ships inside river (BSD licence), which took it from the MULAN collection of 
 """
 
 import torch
-from torch import Tensor
 
+from arml.lab.data.table import standardised
 from arml.lab.data.targets import Examples, Target
 
 
@@ -24,12 +24,6 @@ def load() -> Examples:
         name: Target(torch.tensor([float(gene[name]) for gene in functions]), classes=("no", "yes"))
         for name in functions[0]
     }
-    return Examples("yeast", targets, lambda train: _standardised(features, train))
-
-
-def _standardised(features: Tensor, train: Tensor) -> Tensor:
-    """Every feature with mean 0 and standard deviation 1 over the training rows, float32."""
-    from sklearn.preprocessing import StandardScaler  # here, as river
-
-    x = features.numpy()
-    return torch.from_numpy(StandardScaler().fit(x[train.numpy()]).transform(x)).float()
+    return Examples(
+        "yeast", targets, lambda train: torch.from_numpy(standardised(features.numpy(), train.numpy())).float()
+    )

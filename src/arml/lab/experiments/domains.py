@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from arml.lab.experiments.weightings import WEIGHTINGS
-from arml.lab.run import Domains, DomainsName, MethodName
+from arml.lab.run import Domains, DomainsName, MethodName, separated
 
 Shots: TypeAlias = int | Literal["all"]
 
@@ -91,7 +91,7 @@ class Table:
         return [
             replace(run, seed=seed, shots=count)
             for seed in range(seeds)
-            for target in self.targets or (base.target,)
+            for target in separated(self.targets) or (base.target,)
             for count in self.shot_counts or (base.shots,)
             for run in self._lines(replace(base, target=target))
         ]
@@ -100,7 +100,7 @@ class Table:
         for learner in self.learners:
             for method in self._methods(learner):
                 yield replace(base, learner=learner, method=method)
-        for name in self.without:
+        for name in separated(self.without):
             if name != base.target:
                 yield replace(base, learner=self.focus, method="uniform", leave_out=(*base.leave_out, name))
 

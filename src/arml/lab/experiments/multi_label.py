@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from arml.lab.experiments.weightings import GRID, WEIGHTINGS
-from arml.lab.run import MethodName, MultiLabel
+from arml.lab.run import MethodName, MultiLabel, separated
 
 _CPU = {
     "yeast": MultiLabel(network="mlp-64", steps=300, lr=0.003, every=5, dropout=0.2),
@@ -15,14 +15,14 @@ _CPU = {
         network="resnet18",
         image_size=32,
         batch_main=32,
-        batch_aux=64,
-        steps=400,
+        batch_aux=32,
+        steps=250,
         optimizer="sgd",
         lr=0.01,
         weight_decay=1e-4,
         every=25,
-        evaluate_every=100,
-        record_every=100,
+        evaluate_every=50,
+        record_every=50,
     ),
     "table": MultiLabel(dataset="table", main="", labels=None, network="mlp-64", steps=300, every=5, dropout=0.2),
 }
@@ -84,16 +84,21 @@ class Table:
         return [
             replace(run, seed=seed, labels=count)
             for seed in range(seeds)
-            for main in self.mains or (base.main,)
+            for main in separated(self.mains) or (base.main,)
             for count in self.label_counts or (base.labels,)
-            for run in self._lines(replace(base, main=main))
+            for run in self._lines(replace(base, main=main, aux=self._aux(base, main)))
         ]
+
+    def _aux(self, base: MultiLabel, main: str) -> tuple[str, ...]:
+        """Where auxiliary targets are named, the other main targets are among them: they are no features."""
+        named = (*base.aux, *separated(self.mains)) if base.aux else ()
+        return tuple(name for name in dict.fromkeys(named) if name != main)
 
     def _lines(self, base: MultiLabel) -> Iterator[MultiLabel]:
         if self.main_only:
             yield replace(base, learner="main_only", method="uniform")
         for method in (*self.methods, *(GRID if self.grid else ())):
             yield replace(base, learner="joint", method=method)
-        for name in self.without:
-            if name != base.main:
+        for name in separated(self.without):
+            if name != base.main and set(base.aux) != {name}:
                 yield replace(base, learner="joint", method="uniform", leave_out=(*base.leave_out, name))

@@ -53,16 +53,17 @@ class Attributes:
 
         Args:
             targets: K targets by name, of the same N examples.
-            rows: training rows, int64.
+            rows: training rows, int64. Every target has at least two different labels among them.
         """
         for name, target in targets.items():
             _check_classes(name, target)
+            _check_labels(name, target, rows)
         self.targets = dict(targets)
         self._groups = _alike(self.targets)
         self._sizes = [sum(self.targets[name].num_outputs for name in group) for group in self._groups]
         self._order = [name for group in self._groups for name in group]
         self._columns = [list(self.targets).index(name) for name in self._order]
-        units = [_units(name, self.targets[name], rows) for name in self._order]
+        units = [_units(self.targets[name], rows) for name in self._order]
         self._mean, self._std = (torch.tensor(part, dtype=torch.float64) for part in zip(*units, strict=True))
 
     @property
@@ -72,7 +73,10 @@ class Attributes:
 
     @property
     def labels(self) -> Tensor:
-        """All labels in their own units, float32, [N, K] in the order of ``targets``, NaN where missing."""
+        """All labels in their own units, [N, K] in the order of ``targets``, NaN where missing.
+
+        They are float32, or float64 if a target is.
+        """
         return torch.stack([target.values for target in self.targets.values()], dim=1)
 
     def losses(self, outputs: Tensor, labels: Tensor) -> dict[str, Tensor]:
@@ -97,11 +101,15 @@ class Attributes:
         return {name: losses[name] for name in self.targets if here[name]}
 
     def answers(self, outputs: Tensor) -> dict[str, Tensor]:
-        """What the head says about every target, [B, target.num_outputs]: logits, or numbers in their own units."""
+        """What the head says about every target, [B, target.num_outputs]: logits, or numbers in their own units.
+
+        Each is at least as precise as the labels of its target.
+        """
         _check_shape("outputs", outputs, self.num_outputs)
         sizes = [self.targets[name].num_outputs for name in self._order]
-        own = zip(outputs.split(sizes, dim=1), self._mean.tolist(), self._std.tolist(), strict=True)
-        answers = dict(zip(self._order, (part * std + mean for part, mean, std in own), strict=True))
+        precise = [torch.promote_types(outputs.dtype, self.targets[name].values.dtype) for name in self._order]
+        own = zip(outputs.split(sizes, dim=1), precise, self._mean.tolist(), self._std.tolist(), strict=True)
+        answers = dict(zip(self._order, (z.to(dtype) * std + mean for z, dtype, mean, std in own), strict=True))
         return {name: answers[name] for name in self.targets}
 
 
@@ -138,17 +146,25 @@ def _alike(targets: Mapping[str, Target]) -> list[list[str]]:
     return [group for group in (binary, numeric, *others) if group]
 
 
-def _units(name: str, target: Target, rows: Tensor) -> tuple[float, float]:
+def _units(target: Target, rows: Tensor) -> tuple[float, float]:
     """Mean and standard deviation of a number over the training rows; numbers of classes stay as they are."""
     if not target.is_numeric:
         return 0.0, 1.0
     values = target.values[rows][target.present[rows]].double()
-    if len(values.unique()) < 2:
-        raise ValueError(
-            f"Target {name!r} is a number and has to be standardised, but the {len(values)} labels among the "
-            f"{len(rows)} training rows do not differ. Leave it out, or train on more rows."
-        )
     return float(values.mean()), float(values.std(correction=0))
+
+
+def _check_labels(name: str, target: Target, rows: Tensor) -> None:
+    """Without a label there is no loss; without two different ones there is nothing to tell apart."""
+    known = target.values[rows][target.present[rows]]
+    if not len(known):
+        raise ValueError(f"Target {name!r} has no label among the {len(rows)} training rows. Leave it out.")
+    if len(known.unique()) < 2:
+        only = f"{float(known[0]):g}" if target.is_numeric else repr(target.classes[int(known[0])])
+        raise ValueError(
+            f"Target {name!r} has one and the same label, {only}, wherever it has one among the {len(rows)} training "
+            "rows. Leave it out, or train on more rows."
+        )
 
 
 def _check_classes(name: str, target: Target) -> None:

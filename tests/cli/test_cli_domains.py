@@ -42,7 +42,7 @@ def test_folders_of_ones_own_work_with_one_command(folders, tmp_path):
     done = arml(*words, "--image-size", "16", "--out", str(tmp_path / "runs"))
     assert done.returncode == 0, done.stderr
     assert "weights clay" in done.stdout
-    assert list((tmp_path / "runs").glob("shades-ink-2-jt-arml-0-*/record.jsonl"))
+    assert list((tmp_path / "runs").glob("shades_*-ink-2-jt-arml-0-*/record.jsonl"))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,9 @@ def test_folders_of_ones_own_work_with_one_command(folders, tmp_path):
         (["--target", "chalk"], "shades has no domain 'chalk'. It has: clay, ink, oil"),
         ([], "needs --folders FOLDER and --target DOMAIN"),
         (["--target", "ink", "--dataset", "pacs"], "and no --dataset"),
-        (["--target", "ink", "--shots", "50"], "Ask for at most 9"),
+        (["--target", "ink", "--shots", "50"], "ink has 9 training images of dark; 50 shots of each class were asked"),
+        (["--target", "ink", "--shots", "-1"], "`shots` should be at least 0. Got -1"),
+        (["--target", "ink", "--leave-out", "ink"], "is the target and cannot be left out"),
         (["--target", "ink", "--leave-out", "clay", "oil"], "No source is left"),
     ],
 )
@@ -76,6 +78,7 @@ def test_every_learner_and_data_set_becomes_an_object_that_trains(tmp_path):
 def test_equal_weights_are_the_loss_of_the_pooled_sources(tmp_path):
     parts = build(Domains(learner="baseline", method="uniform", network="plain-16"), tmp_path, tmp_path)
     losses = losses_of(parts, 0)
+    assert losses.main is None, "the target's images are not even looked at"
     torch.testing.assert_close(losses.joint, torch.stack(list(losses.aux.values())).mean())
     joint = build(Domains(learner="jt", method="uniform", network="plain-16"), tmp_path, tmp_path)
     losses = losses_of(joint, 0)
@@ -91,6 +94,53 @@ def test_shots_are_no_test_images_and_more_of_them_are(folders, tmp_path):
     none = build(Domains(**{**vars(run), "shots": 0}), tmp_path, tmp_path)
     assert "target" not in none.batches.samplers
     assert losses_of(none, 0).main is None
+
+
+def test_a_source_may_be_called_target(folders, tmp_path):
+    (folders / "oil").rename(folders / "target")
+    run = Domains(dataset="folders", folders=str(folders), target="ink", network="plain-16", image_size=16, shots=1)
+    batches = build(run, tmp_path, tmp_path).batches
+    assert list(batches.next().sources) == ["clay", "target"]
+    assert len(batches.sources["target"].sampler.pool) == 18
+    assert len(batches.target.sampler.pool) == 2
+    again = build(run, tmp_path, tmp_path).batches
+    again.load_state_dict(batches.state_dict())
+    assert torch.equal(again.next().sources["target"][0], batches.next().sources["target"][0])
+
+
+def test_learners_that_use_no_target_label_see_no_target_image(tmp_path):
+    for learner, method, seen in (("baseline", "uniform", 0), ("baseline", "arml", 20), ("jt", "uniform", 20)):
+        parts = build(Domains(learner=learner, method=method, network="plain-16"), tmp_path, tmp_path)
+        assert len(parts.batches.next().y) == seen
+
+
+def test_without_shots_nothing_is_reweighted():
+    assert completed(Domains(shots=0, method="arml")).method == "uniform"
+    runs = Table(shot_counts=(0, 1), learners=("jt",), methods=("uniform", "arml")).runs(Domains(), seeds=1)
+    assert [(run.shots, run.method) for run in runs] == [(0, "uniform"), (1, "uniform"), (1, "arml")]
+
+
+def test_changed_folders_and_runs_inside_them(folders, tmp_path):
+    run = Domains(dataset="folders", folders=str(folders), target="ink", image_size=16)
+    before = completed(run)
+    (folders / "ink" / "dark" / "0.png").unlink()
+    assert completed(run).subject() != before.subject()
+    with pytest.raises(ValueError, match=r"--out is inside .*shades"):
+        prepare(run, tmp_path, folders / "runs" / "cache", silent)
+
+
+def test_a_source_that_cannot_be_validated_is_refused(folders, tmp_path):
+    for path in [*(folders / "oil" / "dark").iterdir()][1:] + [*(folders / "oil" / "light").iterdir()][1:]:
+        path.unlink()
+    run = Domains(dataset="folders", folders=str(folders), target="ink", image_size=16)
+    with pytest.raises(ValueError, match="oil has too few images"):
+        prepare(run, tmp_path, tmp_path / "cache", silent)
+
+
+def test_from_nothing_is_said_where_the_paper_starts_from_imagenet(folders, tmp_path):
+    run = Domains(dataset="folders", folders=str(folders), target="ink", image_size=32, network="resnet18")
+    with pytest.warns(UserWarning, match="starts from nothing"):
+        prepare(run, tmp_path, tmp_path / "cache", silent)
 
 
 def test_the_last_network_is_tested_unless_sources_choose(tmp_path):

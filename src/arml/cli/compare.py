@@ -1,6 +1,7 @@
 """``arml compare``: learners and methods over seeds and numbers of labels."""
 
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -63,8 +64,16 @@ def run_compare(command: Compare[Run, Any], console: Console) -> int:
 
 
 def work(run: Run, folder: Path, *, data_dir: Path) -> None:
-    """One run in a process of its own, continued from its checkpoint if there is one."""
-    train(run, build(run, data_dir, folder.parent / "cache"), folder, resume=True)
+    """One run in a process of its own, continued from its checkpoint if there is one.
+
+    Its warnings go to a file beside the record: among those of other runs, below a bar, nobody could read them.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        train(run, build(run, data_dir, folder.parent / "cache"), folder, resume=True)
+    if caught:
+        texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
+        (folder / "warnings.txt").write_text("\n".join(texts) + "\n")
 
 
 def run_with_progress(runs: Sequence[Run], out: Path, data_dir: Path, workers: int, console: Console) -> list[Outcome]:

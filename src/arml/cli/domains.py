@@ -1,5 +1,6 @@
 """The parts of a run with several domains."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,13 +19,15 @@ from arml.cli.names import (
     reweighter_of,
     start_from,
     stream,
+    tree_digest,
     trunk_of,
 )
 from arml.lab.data import Images, Sampler, digit_domains, pacs
 from arml.lab.data.augment import Augment
-from arml.lab.data.batches import DomainBatch, DomainBatches
+from arml.lab.data.batches import DomainBatch, DomainBatches, Drawn
 from arml.lab.data.cache import silent
 from arml.lab.data.domains import Domain, DomainSet, load_folders, shots, without
+from arml.lab.data.preprocess import ImageNet
 from arml.lab.learners.base import AugmentExamples
 from arml.lab.learners.domains import Baseline, DomainLearner, DomainSettings, JointTraining, TargetOnly
 from arml.lab.learners.dsam import DSAM, DSAMSettings
@@ -33,6 +36,7 @@ from arml.lab.learners.jigen import JiGen, JiGenSettings
 from arml.lab.learners.shape_bias import ShapeBias, ShapeBiasSettings
 from arml.lab.models.network import Network
 from arml.lab.run import Domains, separated
+from arml.lab.tasks.jigsaw import Colours
 from arml.lab.train import Evaluate, Metrics, Parts, error_rate
 
 DATASETS: dict[str, Callable[[Domains, Path, Path, Count], DomainSet]] = {
@@ -49,10 +53,16 @@ LEARNERS: dict[str, Callable[[Domains, Sequence[str], AugmentExamples], DomainLe
     "baseline": lambda run, sources, augment: Baseline(DomainSettings(), sources, augment),
     "jt": lambda run, sources, augment: JointTraining(DomainSettings(), sources, augment),
     "fada": lambda run, sources, augment: FADA(FADASettings(), sources, augment, run.steps),
-    "jigen": lambda run, sources, augment: JiGen(JiGenSettings(), sources, augment),
+    "jigen": lambda run, sources, augment: JiGen(JiGenSettings(colours=_colours(run)), sources, augment),
     "dsam": lambda run, sources, augment: DSAM(DSAMSettings(), sources, augment),
-    "shape_bias": lambda run, sources, augment: ShapeBias(ShapeBiasSettings(), sources, augment),
+    "shape_bias": lambda run, sources, augment: ShapeBias(ShapeBiasSettings(colours=_colours(run)), sources, augment),
 }
+
+
+def _colours(run: Domains) -> Colours | None:
+    """How preprocessing scales channels, which JiGen's grey tiles have to know."""
+    return Colours(ImageNet().mean, ImageNet().std) if run.weights else None
+
 
 AUGMENT = {
     "digits": Augment(flip=False, shift=1, noise=0.0),
@@ -64,7 +74,13 @@ AUGMENT = {
 
 def prepare(run: Domains, data_dir: Path, cache: Path, count: Count) -> None:
     """Reads the data set once: what is wrong with it shows before many runs begin, and images are decoded once."""
-    _target_and_sources(choose(DATASETS, run.dataset, "data set")(run, data_dir, cache, count), run)
+    if run.folders and cache.resolve().is_relative_to(Path(run.folders).resolve()):
+        raise ValueError(f"--out is inside {run.folders}, where it would be taken for a domain. Choose another folder.")
+    dataset = choose(DATASETS, run.dataset, "data set")(run, data_dir, cache, count)
+    target, _ = _target_and_sources(dataset, run)
+    _shots(target, run, dataset.classes, seed=stream(run.seed, 0))
+    if run.network == "resnet18" and not run.weights:
+        warnings.warn("resnet18 starts from nothing; the paper's starts from ImageNet: --weights.", stacklevel=1)
 
 
 def completed(run: Domains) -> Domains:
@@ -74,7 +90,9 @@ def completed(run: Domains) -> Domains:
             "Learning from folders of your own needs --folders FOLDER and --target DOMAIN, and no --dataset."
         )
     run = replace(run, leave_out=separated(run.leave_out), weights_digest=digest(run.weights))
-    return run if run.learner in run.weighted else replace(run, method="uniform")
+    run = replace(run, folders_digest=tree_digest(run.folders))
+    weighed = run.learner in run.weighted and run.shots != 0  # without shots nothing steers the weights
+    return run if weighed else replace(run, method="uniform")
 
 
 def build(run: Domains, data_dir: Path, cache: Path) -> Parts[DomainBatch]:
@@ -85,7 +103,7 @@ def build(run: Domains, data_dir: Path, cache: Path) -> Parts[DomainBatch]:
     dataset = choose(DATASETS, run.dataset, "data set")(run, data_dir, cache, silent)
     target, sources = _target_and_sources(dataset, run)
     division, drawn, start, *orders = (stream(run.seed, number) for number in range(4 + len(sources)))
-    few = _shots(target, run, num_classes=len(dataset.classes), seed=division)
+    few = _shots(target, run, dataset.classes, seed=division)
     learner = choose(LEARNERS, run.learner, "learner")(run, tuple(sources), AUGMENT[run.dataset])
     torch.manual_seed(start)
     trunk = trunk_of(run, target.x.shape[1:])
@@ -96,11 +114,14 @@ def build(run: Domains, data_dir: Path, cache: Path) -> Parts[DomainBatch]:
     # Divided by the number of sources, so that equal weights are the mean loss of the pooled sources.
     scaled = replace(run, aux_scale=run.aux_scale / len(sources))
     reweighter = reweighter_of(scaled, learner.tasks, trunk, train_on_main=learner.train_on_main)
-    samplers = {name: Sampler(s.train, run.batch_source, orders[1 + k]) for k, (name, s) in enumerate(sources.items())}
-    if len(few):
-        samplers["target"] = Sampler(few, min(run.batch_target, len(few)), orders[0])
-    preprocess = preprocess_of(run.weights)
-    images = {name: Images(source.x, source.y) for name, source in sources.items()}
+    preprocess = preprocess_of(run.weights, target.x.shape[1])
+    # Where the target's labels neither train nor steer, its images are not looked at, not even by BatchNorm.
+    looks = len(few) and (learner.train_on_main or run.method != "uniform")
+    shown = Drawn(_images(target), Sampler(few, min(run.batch_target, len(few)), orders[0]) if looks else None)
+    drawn_from = {
+        name: Drawn(_images(source), Sampler(source.train, run.batch_source, order))
+        for (name, source), order in zip(sources.items(), orders[1:], strict=True)
+    }
     test = without(target.test, few)
     return Parts(
         network=network,
@@ -108,12 +129,16 @@ def build(run: Domains, data_dir: Path, cache: Path) -> Parts[DomainBatch]:
         reweighter=reweighter,
         optimizer=optimizer,
         noise=noise_of(run, optimizer, network, reweighter, num_examples=sum(len(s.train) for s in sources.values())),
-        batches=DomainBatches(Images(target.x, target.y), images, samplers, preprocess),
+        batches=DomainBatches(shown, drawn_from, preprocess),
         generator=torch.Generator().manual_seed(drawn),
         validation=_on_sources(learner, sources, preprocess),
-        test=lambda network: {"error": error_rate(network, Images(target.x, target.y), preprocess, test)},
+        test=lambda network: {"error": error_rate(network, _images(target), preprocess, test)},
         score=None if run.select == "last" else run.score,
     )
+
+
+def _images(domain: Domain) -> Images:
+    return Images(domain.x, domain.y)
 
 
 def _on_sources(
@@ -123,7 +148,7 @@ def _on_sources(
 
     def look(network: Network) -> Metrics:
         errors = [
-            error_rate(learner.validated(network, name), Images(source.x, source.y), preprocess, source.validation)
+            error_rate(learner.validated(network, name), _images(source), preprocess, source.validation)
             for name, source in sources.items()
         ]
         return {"error": mean(errors)}
@@ -131,14 +156,23 @@ def _on_sources(
     return look
 
 
-def _shots(target: Domain, run: Domains, *, num_classes: int, seed: int) -> Tensor:
+def _shots(target: Domain, run: Domains, classes: Sequence[str], *, seed: int) -> Tensor:
     if run.shots == "all":
         return target.train
-    return shots(target, run.shots, num_classes, seed) if run.shots else target.train[:0]
+    counts = target.y[target.train].bincount(minlength=len(classes))
+    most, rarest = int(counts.min()), classes[int(counts.argmin())]
+    if run.shots > most:
+        raise ValueError(
+            f"{target.name} has {most} training images of {rarest}; {run.shots} shots of each class were asked for. "
+            f"Ask for at most {most}, or for all."
+        )
+    return shots(target, run.shots, len(classes), seed) if run.shots else target.train[:0]
 
 
 def _target_and_sources(dataset: DomainSet, run: Domains) -> tuple[Domain, dict[str, Domain]]:
     """The target, and the domains that are learned from."""
+    if run.target in run.leave_out:
+        raise ValueError(f"{run.target!r} is the target and cannot be left out.")
     unknown = [name for name in (run.target, *run.leave_out) if name not in dataset.domains]
     if unknown:
         raise ValueError(
@@ -148,4 +182,7 @@ def _target_and_sources(dataset: DomainSet, run: Domains) -> tuple[Domain, dict[
     sources = {name: d for name, d in dataset.domains.items() if name != run.target and name not in run.leave_out}
     if not sources:
         raise ValueError("No source is left. Leave out fewer domains.")
+    for source in sources.values():
+        if not len(source.validation) or not len(source.train):
+            raise ValueError(f"{source.name} has too few images: some are needed for training, some for validation.")
     return dataset.domains[run.target], sources

@@ -75,7 +75,7 @@ def build(run: MultiLabel, data_dir: Path, cache: Path) -> Parts[AttributeBatch]
     rows = few_labels(target, labels=run.labels, seed=division, rows=examples.rows)
     x = examples.inputs(rows.aux)
     is_image = x.dtype == torch.uint8
-    preprocess = preprocess_of(run.weights) if is_image else torch.Tensor.float
+    preprocess = preprocess_of(run.weights, x.shape[1]) if is_image else torch.Tensor.float
     main = Attributes({run.main: target}, rows.main)
     augment: AugmentExamples = Augment(True, 2, 0.0) if is_image else unchanged
     learner = choose(LEARNERS, run.learner, "learner")(Offered(main, others, rows, augment))

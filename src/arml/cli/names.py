@@ -100,15 +100,24 @@ def digest(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
+def tree_digest(folder: str) -> str:
+    """A fingerprint of all files below the folder: their names, sizes and times of change."""
+    if not folder:
+        return ""
+    found = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+    told = [(str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns) for path in found]
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+
+
 def start_from(weights: str, trunk: Trunk) -> None:
     """Loads the file ``weights`` into the trunk, if one is named."""
     if weights:
         load_weights(trunk, Path(weights))
 
 
-def preprocess_of(weights: str) -> Callable[[Tensor], Tensor]:
+def preprocess_of(weights: str, num_channels: int) -> Callable[[Tensor], Tensor]:
     """Pixels as the network takes them: as on ImageNet if it starts from weights learned there, else -1 to 1."""
-    return ImageNet() if weights else Scale()
+    return ImageNet() if weights and num_channels == 3 else Scale()
 
 
 def optimizer_of(run: Run, network: Network, lr: float) -> Optimizer:

@@ -260,6 +260,8 @@ class Domains(Run):
     """Domains: digits has one misleading source, digits_misleading only such; pacs or your own folders are read."""
     folders: str = ""
     """A folder of your own with <domain>/<class>/<image>; sets the data set to folders."""
+    folders_digest: str = ""
+    """Fingerprint of its files, filled in: runs on an earlier content of it are not taken for runs on this one."""
     target: str = "digits"
     """The domain to be learned from few labels; all others are sources."""
     leave_out: tuple[str, ...] = ()
@@ -283,9 +285,16 @@ class Domains(Run):
     aux_scale: float = 1.0
     """Factor on the mean of the sources' losses: each is divided by the number of sources before anything else."""
 
+    def __post_init__(self) -> None:
+        """Shots are counted, unless all are meant."""
+        super().__post_init__()
+        if self.shots != "all":
+            _at_least(self, 0, ["shots"])
+
     def subject(self) -> Subject:
         """Data set, target domain and shots."""
-        dataset = Path(self.folders).name if self.folders else self.dataset
+        folder = Path(self.folders).resolve().name
+        dataset = f"{folder}@{self.folders_digest[:6]}" if self.folders else self.dataset
         return Subject(self.setting, dataset, self.target, math.inf if self.shots == "all" else self.shots)
 
     def line(self) -> Line:

@@ -117,7 +117,7 @@ def _dots(chart: Dots) -> Figure:
         ax.errorbar(dot.summary.mean, place, xerr=half_width, fmt="o", color=PALETTE[0], capsize=3)
     ax.set_yticks(range(len(chart.dots)), [_plain(dot.name) for dot in chart.dots])
     ax.invert_yaxis()
-    ax.set_xlabel(f"{chart.x_title}: mean, 95 % interval, and every seed")
+    ax.set_xlabel(f"{chart.x_title} (mean, 95 % interval, seeds)")
     ax.grid(axis="x", alpha=0.3)
     return figure
 

@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from arml.lab.models import Network
 from arml.lab.tasks import jigsaw, permutation_set, shuffle_tiles
-from arml.lab.tasks.jigsaw import crop_to_grid, draw_orders, grey_tiles, put_together, tiles
+from arml.lab.tasks.jigsaw import Colours, crop_to_grid, draw_orders, grey_tiles, put_together, tiles
 
 
 def seeded(seed=0):
@@ -108,3 +108,12 @@ def test_the_loss_of_every_image_by_hand():
     features = tensor([[math.log(3), 0], [math.log(3), 0]], dtype=torch.float64)
     expected = tensor([math.log(4 / 3), math.log(4)], dtype=torch.float64)
     assert_close(jigsaw(network, features, tensor([0, 1])), expected)
+
+
+def test_grey_is_that_of_the_pixels_however_channels_were_scaled():
+    pixels = torch.rand(2, 3, 6, 6, dtype=torch.float64)
+    colours = Colours((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+    mean, std = (torch.tensor(part, dtype=torch.float64)[:, None, None] for part in colours)
+    grey = grey_tiles((pixels - mean) / std, 1.0, torch.Generator(), colours) * std + mean
+    torch.testing.assert_close(grey, grey_tiles(pixels, 1.0, torch.Generator()))
+    torch.testing.assert_close(grey[:, 0], grey[:, 2])

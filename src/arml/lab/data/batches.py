@@ -166,25 +166,34 @@ class DomainBatch(NamedTuple):
     """Images and labels of every source."""
 
 
+class Drawn(NamedTuple):
+    """Images of a domain, and which of them are drawn."""
+
+    images: Images
+    sampler: Sampler | None
+    """``None``: none of them."""
+
+
 class DomainBatches(Batches[DomainBatch]):
     """Images of every domain, drawn separately."""
 
     def __init__(
         self,
-        target: Images,
-        sources: Mapping[str, Images],
-        samplers: Mapping[str, Sampler],
+        target: Drawn,
+        sources: Mapping[str, Drawn],
         preprocess: Callable[[Tensor], Tensor],
     ) -> None:
-        """``samplers`` has one for every source by its name, and one named ``"target"`` unless there are no shots."""
+        """The target's sampler is ``None`` if there are no shots."""
         self.target, self.sources, self.preprocess = target, sources, preprocess
-        self.samplers: dict[str, Sampler] = dict(samplers)
+        named = {"target": target, **{f"source {name}": drawn for name, drawn in sources.items()}}
+        self.samplers: dict[str, Sampler] = {name: s for name, (_, s) in named.items() if s is not None}
 
     def next(self) -> DomainBatch:
         """The images of the next step."""
-        drawn = {name: self._drawn(images, name) for name, images in self.sources.items()}
-        return DomainBatch(*self._drawn(self.target, "target"), drawn)
+        sources = {name: self._next(drawn) for name, drawn in self.sources.items()}
+        return DomainBatch(*self._next(self.target), sources)
 
-    def _drawn(self, images: Images, name: str) -> tuple[Tensor, Tensor]:
-        chosen = next(self.samplers[name]) if name in self.samplers else torch.empty(0, dtype=torch.int64)
+    def _next(self, drawn: Drawn) -> tuple[Tensor, Tensor]:
+        images, sampler = drawn
+        chosen = next(sampler) if sampler is not None else torch.empty(0, dtype=torch.int64)
         return self.preprocess(images.x[chosen]), images.y[chosen]

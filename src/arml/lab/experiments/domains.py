@@ -19,7 +19,7 @@ _CPU = {
         steps=300,
         shots=5,
         batch_target=35,
-        image_size=32,
+        image_size=36,
         select="sources",
     ),
     "folders": Domains(
@@ -29,7 +29,7 @@ _CPU = {
         steps=300,
         shots=5,
         batch_target=50,
-        image_size=32,
+        image_size=36,
         select="sources",
     ),
 }
@@ -93,19 +93,20 @@ class Table:
             for seed in range(seeds)
             for target in separated(self.targets) or (base.target,)
             for count in self.shot_counts or (base.shots,)
-            for run in self._lines(replace(base, target=target))
+            for run in self._lines(replace(base, target=target), count)
         ]
 
-    def _lines(self, base: Domains) -> Iterator[Domains]:
+    def _lines(self, base: Domains, shots: Shots) -> Iterator[Domains]:
         for learner in self.learners:
-            for method in self._methods(learner):
+            for method in self._methods(learner, shots):
                 yield replace(base, learner=learner, method=method)
         for name in separated(self.without):
             if name != base.target:
                 yield replace(base, learner=self.focus, method="uniform", leave_out=(*base.leave_out, name))
 
-    def _methods(self, learner: DomainsName) -> tuple[MethodName, ...]:
-        if learner not in Domains.weighted:
+    def _methods(self, learner: DomainsName, shots: Shots) -> tuple[MethodName, ...]:
+        """Without shots nothing steers the weights."""
+        if learner not in Domains.weighted or shots == 0:
             return ("uniform",)
         return self.methods if learner == self.focus else self.beside
 

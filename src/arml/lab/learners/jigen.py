@@ -11,7 +11,7 @@ from arml.lab.data.batches import DomainBatch
 from arml.lab.learners.base import AugmentExamples
 from arml.lab.learners.domains import DomainLearner, all_images, all_labels, domain_means
 from arml.lab.models.network import Network
-from arml.lab.tasks.jigsaw import crop_to_grid, draw_orders, grey_tiles, jigsaw, permutation_set, shuffle_tiles
+from arml.lab.tasks.jigsaw import Colours, crop_to_grid, draw_orders, grey_tiles, jigsaw, permutation_set, shuffle_tiles
 
 JIGSAW = "jigsaw"
 """The head, and the task if it is one."""
@@ -33,6 +33,8 @@ class JiGenSettings:
     """Chooses between sets of permutations that are equally good."""
     ordered_only: bool = False
     """Whether only images in their own order are classified."""
+    colours: Colours | None = None
+    """How preprocessing scaled the channels, for grey tiles; ``None``: all alike."""
     jigsaw_as_task: bool = False
     """Whether the puzzles of all sources are one more auxiliary task."""
     lr: float = 0.001
@@ -83,7 +85,7 @@ class JiGen(DomainLearner):
         """One pass over all images, shuffled and not."""
         del step
         order = self._orders(batch, generator)
-        cut = grey_tiles(self.images(batch, order, generator), self.settings.grey, generator)
+        cut = grey_tiles(self.images(batch, order, generator), self.settings.grey, generator, self.settings.colours)
         features = network.features(shuffle_tiles(cut, self.permutations[order.cpu()]))
         main, classes = self._class_losses(network.head("class", features), order, batch)
         _, puzzles = domain_means(jigsaw(network, features, order), batch)

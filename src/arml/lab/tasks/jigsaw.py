@@ -1,5 +1,7 @@
 """In which order are the nine tiles of the image?"""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -101,11 +103,23 @@ def shuffle_tiles(x: Tensor, permutations: Tensor) -> Tensor:
     return put_together(tiles(x)[rows, permutations.to(x.device)])
 
 
-def grey_tiles(x: Tensor, probability: float, generator: torch.Generator) -> Tensor:
+class Colours(NamedTuple):
+    """How preprocessing changed the channels: (pixel - mean) / std; the same for all unless given."""
+
+    mean: tuple[float, ...] = (0.0, 0.0, 0.0)
+    std: tuple[float, ...] = (1.0, 1.0, 1.0)
+
+
+def grey_tiles(x: Tensor, probability: float, generator: torch.Generator, colours: Colours | None = None) -> Tensor:
     """Turns each tile of colour images [B, 3, 3 h, 3 w] grey with ``probability``, so that colour does not tell orders.
 
-    Grey is taken of preprocessed values: that of the pixels where all channels are scaled alike. Images of one channel
-    stay as they are, and nothing is drawn for them.
+    Images of one channel stay as they are, and nothing is drawn for them.
+
+    Args:
+        x: preprocessed images.
+        probability: of each tile.
+        generator: draws.
+        colours: how channels were scaled, so that grey is that of the pixels; ``None``: all alike.
     """
     if x.shape[1] == 1:
         return x
@@ -113,7 +127,8 @@ def grey_tiles(x: Tensor, probability: float, generator: torch.Generator) -> Ten
         raise ValueError(f"Only images of 1 or {len(LUMINANCE)} channels can turn grey. Got shape {tuple(x.shape)}.")
     chosen = torch.rand(len(x), TILES, generator=generator, device=generator.device) < probability
     parts = tiles(x)
-    grey = (parts * parts.new_tensor(LUMINANCE)[:, None, None]).sum(dim=2, keepdim=True)
+    mean, std, share = (parts.new_tensor(one)[:, None, None] for one in (*(colours or Colours()), LUMINANCE))
+    grey = ((share * (parts * std + mean)).sum(dim=2, keepdim=True) - mean) / std
     return put_together(torch.where(chosen.to(x.device)[:, :, None, None, None], grey, parts))
 
 

@@ -4,6 +4,7 @@ import re
 from collections import OrderedDict
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -37,8 +38,17 @@ def test_the_whole_script_moves_weight_to_the_task_that_helps(capsys):
     weights = namespace["reweighter"].weights
     assert weights["same"] > 1.2 > 0.8 > weights["other"]
     assert capsys.readouterr().out.startswith("0 {'same'")
-    exec("\n".join(BLOCKS[2:]), namespace)
+    exec(BLOCKS[2], namespace)
     assert namespace["noise"].active is not namespace["reweighter"].converged
+
+
+def test_the_estimator_learns_from_a_table():
+    rows = np.random.default_rng(0).normal(size=(30, 4))
+    y = np.where(np.arange(30) < 10, rows[:, 0] > 0, np.nan)
+    namespace = {"X": rows, "y": y, "other_columns": rows[:, :2] > 0, "X_test": rows[:5]}
+    exec(BLOCKS[3], namespace)
+    assert set(namespace["model"].aux_weights_) == {"aux0", "aux1"}
+    assert len(BLOCKS) == 4
 
 
 def test_links_and_make_targets_exist():

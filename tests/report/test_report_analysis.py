@@ -147,3 +147,18 @@ def test_the_paper_column_names_the_difference_in_protocol(tmp_path):
     assert cells(sheet)[0][-1] == "13.68 ± 0.35"
     assert any("200 000 steps" in note and "we choose on validation images" in note for note in sheet.notes)
     assert "paper" not in result_sheet(comparison.subject, rows_of(comparison), paper=False).headings
+
+
+def test_of_many_levels_the_fewest_the_most_counted_and_all_are_shown(tmp_path):
+    for shots in (1, 2, 3, 100, "all"):
+        for seed in range(2):
+            run = Domains(shots=shots, seed=seed)
+            write(tmp_path, run, 10.0 + seed, weights={"a": 1.5 + seed / 10, "b": 0.5 - seed / 10})
+    (sheet,) = scarcity_sheets(compared(tmp_path))
+    assert sheet.headings[1:] == ("1 shot a class", "100 shots a class", "all labels")
+    assert sheet.notes[-1].startswith("With two tasks")
+
+
+def test_where_every_source_misleads_there_is_no_table_of_one(tmp_path):
+    write(tmp_path, Domains(dataset="digits_misleading"), 10.0, weights={"misleading": 0.0})
+    assert misleading_sheets(compared(tmp_path)) == []

@@ -142,3 +142,11 @@ def test_errors_of_lines_with_one_seed_have_no_interval(tmp_path):
     assert (means["x"], means["error_x"]["array"]) == ([10.0], [0.0])
     assert means["customdata"] == [["10.00", 1]]
     assert drawn(chart).axes
+
+
+def test_bands_stay_where_values_can_be(charts):
+    for chart in charts.values():
+        if isinstance(chart, Lines) and chart.y_title in ("weight", "accuracy in %", "test error in %"):
+            for series in (one for panel in chart.panels for one in panel.series if one.low):
+                assert min(series.low) >= 0
+                assert chart.y_title == "weight" or max(series.high) <= 100

@@ -165,6 +165,7 @@ def noise_of(
 
 
 def _with_lr(method: Method[Any], lr: float) -> Method[Any]:
+    """ARML and OL_AUX step by inner products of gradients, which grow with K; GradNorm's step has no such scale."""
     if isinstance(method, GatedARML):
         return replace(method, arml=replace(method.arml, lr=lr))
-    return replace(method, lr=lr) if isinstance(method, ARML | GradNorm | OLAUX) else method
+    return replace(method, lr=lr) if isinstance(method, ARML | OLAUX) else method

@@ -85,7 +85,7 @@ class Run:
     lr_drop: float = 0.2
     """Factor by which it falls each time."""
     weight_lr: float | None = None
-    """Step size of the weights; none: the method's own default."""
+    """Step size of the weights of ARML, Gated ARML and OL_AUX; none: the method's own default."""
     every: int = 5
     """Steps between two updates of the weights."""
     window: int = 2

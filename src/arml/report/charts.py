@@ -1,5 +1,6 @@
 """Figures of one comparison: errors, weights and agreement over training."""
 
+import math
 import re
 from collections.abc import Iterable
 
@@ -77,7 +78,8 @@ def panel_of(comparison: Comparison, line: Line, key: str) -> Panel:
     runs = comparison.finished[line]
     final = {task: summarise([*by_seed.values()]).mean for task, by_seed in comparison.weights(line).items()}
     curves = {task: {seed: of_seed(run, key, task) for seed, run in runs.items()} for task in shown_tasks(final)}
-    mean = tuple(_band(task, by_seed.values()) for task, by_seed in curves.items())
+    least = 0.0 if key == "weights" else -math.inf  # Student's interval does not know that no weight is negative
+    mean = tuple(_band(task, by_seed.values(), least) for task, by_seed in curves.items())
     by_seed = tuple(
         (f"seed {seed}", tuple(Series(task, *curves[task][seed]) for task in curves if curves[task][seed].steps))
         for seed in runs
@@ -90,14 +92,14 @@ def _titled(line: Line, shown: int, all_of_them: int) -> str:
     return line_title(line) + less
 
 
-def _band(name: str, curves: Iterable[Curve]) -> Series:
+def _band(name: str, curves: Iterable[Curve], least: float) -> Series:
     steps, summaries = band(list(curves))
     with_band = bool(summaries) and summaries[0].n > 1
     return Series(
         name,
         steps,
         [summary.mean for summary in summaries],
-        [summary.low for summary in summaries] if with_band else None,
+        [max(summary.low, least) for summary in summaries] if with_band else None,
         [summary.high for summary in summaries] if with_band else None,
     )
 

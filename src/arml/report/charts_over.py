@@ -41,7 +41,8 @@ def over_labels(topic: Topic) -> Lines:
     return Lines(
         slug("labels", topic_title(topic.subject)),
         f"{what}: {topic_title(topic.subject)}",
-        f"{what}, one curve for each way of learning. {spoken('With the most', panel)} {BAND}",
+        f"{what}, one curve for each way of learning. {spoken('With the most', panel)} {BAND}"
+        + (" All labels there are have no place on this axis and are left out." if math.inf in topic.labels else ""),
         "labelled target images a class" if domains else "labels of the main task",
         "accuracy in %" if domains else "test error in %",
         (panel,),
@@ -54,7 +55,9 @@ def over_labels(topic: Topic) -> Lines:
 def _over_labels(topic: Topic, line: Line, turned: Callable[[float], float]) -> Series:
     found = {n: summary for n, summary in topic.over_labels(line).items() if n < math.inf}
     several = all(summary.n > 1 for summary in found.values())
-    ends = [sorted((turned(summary.low), turned(summary.high))) for summary in found.values()] if several else None
+    ends = (
+        [sorted(map(_percentage, (turned(one.low), turned(one.high)))) for one in found.values()] if several else None
+    )
     return Series(
         line_title(line),
         list(found),
@@ -64,6 +67,11 @@ def _over_labels(topic: Topic, line: Line, turned: Callable[[float], float]) -> 
     )
 
 
+def _percentage(value: float) -> float:
+    """Student's interval does not know that there is nothing below 0 and above 100 %."""
+    return min(max(value, 0.0), 100.0)
+
+
 def _of_seed(topic: Topic, line: Line, seed: int, turned: Callable[[float], float]) -> Series:
     found = {n: error for n, error in sorted(topic.errors[line].get(seed, {}).items()) if n < math.inf}
     return Series(line_title(line), list(found), [turned(error) for error in found.values()])
@@ -71,9 +79,8 @@ def _of_seed(topic: Topic, line: Line, seed: int, turned: Callable[[float], floa
 
 def scarcity(line: Line, members: Sequence[Comparison]) -> Lines:
     """Weights over training with few, more and most labels."""
-    chosen = members if len(members) <= 3 else [members[0], members[len(members) // 2], members[-1]]
     title = f"{topic_title(members[0].subject)}, {line_title(line)}"
-    panels = tuple(panel_of(one, line, "weights")._replace(title=labels_title(one.subject)) for one in chosen)
+    panels = tuple(panel_of(one, line, "weights")._replace(title=labels_title(one.subject)) for one in members)
     ends = " ".join(spoken(f"At the last recorded step with {panel.title}", panel) for panel in panels)
     return Lines(
         slug("scarcity", title),

@@ -97,7 +97,11 @@ def labels_sheet(topic: Topic, level: float) -> Sheet:
         f"Labels needed for an error of {level:.2f} %: {topic_title(topic.subject)}",
         ("", "labels needed", "share of what uniform needs", "seeds that reach it"),
         tuple(_row(topic, line, level) for line in topic.errors),
-        (NEEDED_FORMULA, SAVING_FORMULA, f"labels tried: {', '.join(f'{n:g}' for n in topic.labels)}"),
+        (
+            NEEDED_FORMULA,
+            SAVING_FORMULA,
+            f"labels tried: {', '.join('all' if n == math.inf else f'{n:g}' for n in topic.labels)}",
+        ),
     )
 
 
@@ -126,14 +130,15 @@ def _is_clear(share: GeometricMean) -> bool:
 def saving_sentences(topic: Topic, level: float) -> list[str]:
     """What ARML and its kin save, in words that the interval allows."""
     lines = [line for line in topic.errors if line.method in ARMLS and not line.variant]
-    shares = {line: saving(topic, line, level) for line in lines}
-    return [_sentence(line, share, level) for line, share in shares.items()]
+    return [_sentence(topic, line, level) for line in lines]
 
 
-def _sentence(line: Line, share: GeometricMean | None, level: float) -> str:
-    name = line_title(line)
+def _sentence(topic: Topic, line: Line, level: float) -> str:
+    name, share = line_title(line), saving(topic, line, level)
+    if share is None and any(one.at_most for one in needed_by_seed(topic, line, level).values()):
+        return f"{name} has an error of {level:.2f} % with the fewest labels tried already: no share can be given."
     if share is None:
-        return f"{name}: no seed reaches an error of {level:.2f} % both with it and with uniform weights."
+        return f"{name}: on no seed is it known how many labels it and uniform weights need for {level:.2f} %."
     words = (
         f"{name} needs {share.shown(100, ' %')} of the labels that uniform weights need for an error of {level:.2f} %"
     )

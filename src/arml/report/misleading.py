@@ -16,26 +16,24 @@ ORACLE = f"without {MISLEADING}"
 
 
 def misleading_sheets(compared: Sequence[Comparison]) -> list[Sheet]:
-    """A table for every comparison in which a source of that name was weighed."""
-    return [_sheet(comparison) for comparison in compared if _weighed(comparison)]
+    """A table for every comparison that an oracle took part in, who left the source of that name out."""
+    return [_sheet(comparison) for comparison in compared if _has_oracle(comparison)]
 
 
-def _weighed(comparison: Comparison) -> bool:
-    return any(MISLEADING in comparison.weights(line) for line in comparison.finished)
+def _has_oracle(comparison: Comparison) -> bool:
+    return any(line.variant == ORACLE for line in comparison.finished)
 
 
 def _sheet(comparison: Comparison) -> Sheet:
     lines = [line for line in comparison.finished if line.variant in ("", ORACLE) and comparison.finished[line]]
     lines.sort(key=lambda line: (line.variant == ORACLE, order(line)))
-    oracles = any(line.variant == ORACLE for line in lines)
     return Sheet(
         f"A misleading source: {subject_title(comparison.subject)}",
         ("", f"weight of {MISLEADING}", "error", "difference to the oracle"),
         tuple(_row(comparison, line) for line in lines),
         (
             error_note(comparison.protocols()),
-            f"oracle: the same learner with equal weights and {ORACLE}, which takes knowing that it misleads"
-            + ("" if oracles else "; it was not run"),
+            f"oracle: the same learner with equal weights and {ORACLE}, which takes knowing that it misleads",
             "difference: paired on the same seeds; * where its interval excludes 0",
         ),
     )

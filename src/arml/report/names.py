@@ -42,6 +42,12 @@ METRICS = {
 }
 MAIN_ONLY = ("supervised", "main_only")
 """Learners that see the main task alone."""
+SOURCES_ONLY = ("baseline", "jigen", "dsam", "shape_bias")
+"""Learners that train on sources alone: labels of the target can steer weights, and do nothing else."""
+FIXED = ("uniform", "grid")
+"""Methods whose weights stay as they are."""
+BLIND = ("", *FIXED, "adaloss", "gradnorm")
+"""Methods whose weights do not depend on the main task."""
 ARMLS = ("arml", "gated_arml", "arml_full")
 """Methods whose weights a verdict is given on, the one that stands for them first."""
 
@@ -54,6 +60,15 @@ def line_title(line: Line) -> str:
     """
     name = LEARNERS.get(line.learner, line.learner) + METHODS.get(line.method, f" + {line.method}")
     return name + (f", {line.variant}" if line.variant else "")
+
+
+def uses_labels(line: Line) -> bool:
+    """Whether labels of the main task train the network or steer the weights.
+
+    >>> uses_labels(Line("baseline", "arml")), uses_labels(Line("baseline", "uniform"))
+    (True, False)
+    """
+    return line.learner not in SOURCES_ONLY or line.method not in BLIND
 
 
 def subject_title(subject: Subject) -> str:

@@ -1,5 +1,6 @@
 """Do the weights depend on how many labels there are?"""
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -13,7 +14,7 @@ from arml.report.summary import FORMULA, Summary, summarise
 
 AGREEMENT_FORMULA = (
     "agreement of weights: Pearson's correlation over auxiliary tasks between the final weights at two numbers of "
-    "labels, mean over all pairs of numbers, for each seed; then " + FORMULA
+    "labels, mean over all pairs of the numbers shown, for each seed; then " + FORMULA
 )
 
 
@@ -23,7 +24,15 @@ def by_scarcity(compared: Sequence[Comparison]) -> list[tuple[Line, list[Compari
     for comparison in compared:
         for line in comparison.with_methods(ARMLS):
             grouped[comparison.subject[:3], line].append(comparison)
-    return [(line, members) for (_, line), members in grouped.items() if len(members) > 1]
+    return [(line, _levels(members)) for (_, line), members in grouped.items() if len(members) > 1]
+
+
+def _levels(members: Sequence[Comparison]) -> list[Comparison]:
+    """At most three: the fewest labels, the most that were counted, and all there are; or fewest, middle and most."""
+    if len(members) <= 3:
+        return list(members)
+    middle = -2 if members[-1].subject.labels == math.inf else len(members) // 2
+    return [members[0], members[middle], members[-1]]
 
 
 def weights_agree(line: Line, members: Sequence[Comparison]) -> Summary | None:
@@ -69,5 +78,13 @@ def _sheet(line: Line, members: Sequence[Comparison]) -> Sheet:
         f"Final weights at different numbers of labels: {topic_title(members[0].subject)}, {line_title(line)}",
         ("auxiliary task", *(labels_title(comparison.subject) for comparison in members)),
         tuple((text(task), *(number(one.get(task)) for one in weights)) for task in tasks),
-        (f"Agreement of weights: {agreement}" + (f", n = {agree.n}." if agree else "."), AGREEMENT_FORMULA),
+        (
+            f"Agreement of weights: {agreement}" + (f", n = {agree.n}." if agree else "."),
+            AGREEMENT_FORMULA,
+            *(
+                ("With two tasks, whose weights have a fixed sum, only 1 and -1 are possible.",)
+                if len(tasks) == 2
+                else ()
+            ),
+        ),
     )

@@ -1,5 +1,6 @@
 """Comparisons that differ in the number of labels alone, put together."""
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -52,5 +53,7 @@ def _topic(members: Sequence[Comparison]) -> Topic:
 def middle_level(topic: Topic) -> float:
     """Half-way between best and worst mean error of the lines with equal weights, or of all if there are none."""
     equal = [line for line in topic.errors if line == topic.reference[line]] or list(topic.errors)
-    means = [summary.mean for line in equal for summary in topic.over_labels(line).values()]
+    found = [(n, summary.mean) for line in equal for n, summary in topic.over_labels(line).items()]
+    # All labels there are have no place on the axis of labels; if nothing else was run, they have to do.
+    means = [mean for n, mean in found if n < math.inf] or [mean for _, mean in found]
     return (min(means) + max(means)) / 2

@@ -290,8 +290,9 @@ FILES = {
 def test_files_that_are_no_tables_are_refused(tmp_path, case):
     name, content, message = FILES[case]
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(DataError, match=rf"{name}: .*{message}"):
+    with pytest.raises(DataError, match=rf"{name}: .*{message}") as error:
         table.load(tmp_path / name, main="m", aux=[])
+    assert str(error.value).count("expected") == 1, "one error inside another"
 
 
 def test_what_a_parser_says_is_on_one_line(tmp_path):

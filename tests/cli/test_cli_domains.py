@@ -1,13 +1,12 @@
 """Learning from several domains, as a user types it."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from typed import arml
 
 from arml.cli.domains import DATASETS, LEARNERS, build, completed, prepare
 from arml.lab.data.cache import silent
@@ -16,10 +15,6 @@ from arml.lab.run import Domains
 from arml.lab.train import descend, losses_of
 
 QUICK = ["--steps", "6", "--batch-source", "8", "--evaluate-every", "3", "--record-every", "3"]
-
-
-def arml(*words):
-    return subprocess.run([sys.executable, "-m", "arml", *words], capture_output=True, text=True, timeout=120)
 
 
 @pytest.fixture
@@ -155,7 +150,21 @@ def test_learners_that_are_not_reweighted_have_equal_weights():
 
 
 def test_a_compare_has_a_line_for_the_oracle(tmp_path):
-    words = ["compare", "dg", *QUICK, "--seeds", "1", "--learners", "main_only", "jt", "--methods", "uniform", "arml"]
+    words = [
+        "compare",
+        "dg",
+        *QUICK,
+        "--seeds",
+        "1",
+        "--workers",
+        "1",
+        "--learners",
+        "main_only",
+        "jt",
+        "--methods",
+        "uniform",
+        "arml",
+    ]
     done = arml(*words, "--without", "misleading", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     table = json.loads((tmp_path / "compare-dg-digits.json").read_text())

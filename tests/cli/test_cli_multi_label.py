@@ -3,10 +3,9 @@
 import csv
 import json
 import random
-import subprocess
-import sys
 
 import pytest
+from typed import arml
 
 from arml.cli.multi_label import build, completed, prepare
 from arml.lab.data.cache import silent
@@ -14,10 +13,6 @@ from arml.lab.experiments.multi_label import Table, cpu, paper
 from arml.lab.run import MultiLabel
 
 QUICK = ["--steps", "6", "--batch-main", "8", "--batch-aux", "8", "--evaluate-every", "3", "--record-every", "3"]
-
-
-def arml(*words):
-    return subprocess.run([sys.executable, "-m", "arml", *words], capture_output=True, text=True, timeout=120)
 
 
 @pytest.fixture
@@ -95,7 +90,20 @@ def test_numeric_and_many_valued_main_targets(table, tmp_path):
 
 
 def test_a_compare_shows_all_measures_and_the_majority(tmp_path):
-    words = ["compare", "mlc", *QUICK, "--seeds", "2", "--methods", "uniform", "arml", "--without", "Class2"]
+    words = [
+        "compare",
+        "mlc",
+        *QUICK,
+        "--seeds",
+        "2",
+        "--workers",
+        "1",
+        "--methods",
+        "uniform",
+        "arml",
+        "--without",
+        "Class2",
+    ]
     done = arml(*words, "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.replace("│", " ").split())

@@ -9,7 +9,9 @@ from arml.lab.run import Domains, MultiLabel, Run, SemiSupervised
 ENVIRONMENT = {"arml": "0.1.0", "torch": "2.13.0", "python": "3.11.7", "system": "Linux", "processor": "a processor"}
 
 
-def lines_of(run: Run, error=None, *, weights=None, agreement=0.5, validation=5.0, steps=(25, 50)) -> list[dict]:
+def lines_of(
+    run: Run, error=None, *, weights=None, agreement=0.5, validation=5.0, steps=(25, 50), measured=None
+) -> list[dict]:
     """Records of a run: weights go straight from 1 to what they end with; without an error it is unfinished."""
     weights = weights or {}
     lines = [{"setting": run.setting, "run": asdict(run), "environment": ENVIRONMENT}]
@@ -19,7 +21,7 @@ def lines_of(run: Run, error=None, *, weights=None, agreement=0.5, validation=5.
         seen = {"step": step, "losses": {"main": 1.0, **dict.fromkeys(weights, 1.0)}}
         lines.append(seen | ({"weights": now, "agreement": agreements} if weights else {}))
     if error is not None:
-        found = {"validation_error": validation, "test_error": error, "test_error_last": error}
+        found = {"validation_error": validation, "test_error": error, "test_error_last": error, **(measured or {})}
         lines.append({"step": steps[-1], "validation_error": validation})
         lines.append({"step": steps[-1], **found, "weights": weights})
     return lines

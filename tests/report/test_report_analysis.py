@@ -111,7 +111,8 @@ def test_how_much_weights_agree_between_numbers_of_labels(tmp_path, few, many, e
     assert sheet.headings == ("auxiliary task", "1 shot a class", "100 shots a class")
     assert any("Pearson" in note for note in sheet.notes)
     assert sheet.notes[0].startswith(
-        "Agreement of weights: " + ("undefined" if expected is None else f"{expected:.2f}")
+        "Agreement of weights between 1 shot a class, 100 shots a class: "
+        + ("undefined" if expected is None else f"{expected:.2f}")
     )
 
 
@@ -149,16 +150,42 @@ def test_the_paper_column_names_the_difference_in_protocol(tmp_path):
     assert "paper" not in result_sheet(comparison.subject, rows_of(comparison), paper=False).headings
 
 
-def test_of_many_levels_the_fewest_the_most_counted_and_all_are_shown(tmp_path):
-    for shots in (1, 2, 3, 100, "all"):
+@pytest.mark.parametrize(
+    ("counts", "shown"),
+    [
+        ((1, 2, 3, 100, "all"), ("1 shot a class", "100 shots a class", "all labels")),
+        ((1, 2, 3, 100), ("1 shot a class", "3 shots a class", "100 shots a class")),
+        ((5, 100, "all"), ("5 shots a class", "100 shots a class", "all labels")),
+    ],
+)
+def test_of_many_levels_three_are_shown_and_compared(tmp_path, counts, shown):
+    """Weights that fall where they are shown and rise elsewhere: they agree as far as what is shown goes."""
+    for count in counts:
         for seed in range(2):
-            run = Domains(shots=shots, seed=seed)
-            write(tmp_path, run, 10.0 + seed, weights={"a": 1.5 + seed / 10, "b": 0.5 - seed / 10})
+            falls = 1 if count != 2 else -1
+            weights = {"a": 1 + falls * (0.5 + seed / 10), "b": 1.0, "c": 1 - falls * (0.5 + seed / 10)}
+            write(tmp_path, Domains(shots=count, seed=seed), 10.0, weights=weights)
     (sheet,) = scarcity_sheets(compared(tmp_path))
-    assert sheet.headings[1:] == ("1 shot a class", "100 shots a class", "all labels")
-    assert sheet.notes[-1].startswith("With two tasks")
+    assert sheet.headings[1:] == shown
+    assert sheet.notes[0] == f"Agreement of weights between {', '.join(shown)}: 1.00 ± 0.00, n = 2."
 
 
-def test_where_every_source_misleads_there_is_no_table_of_one(tmp_path):
+def test_two_tasks_have_no_correlation_to_speak_of(tmp_path):
+    for count, weight in ((1, 1.5), (5, 1.1)):
+        for seed in range(2):
+            write(tmp_path, Domains(shots=count, seed=seed), 10.0, weights={"a": weight, "b": 2 - weight})
+    members = compared(tmp_path)
+    assert weights_agree(Line("jt", "arml"), members) is None
+    (sheet,) = scarcity_sheets(members)
+    assert sheet.notes[0].endswith(": no number; with fewer than 3 tasks correlation can only be 1, -1 or undefined.")
+
+
+def test_without_a_finished_oracle_there_is_no_table_of_a_misleading_source(tmp_path):
+    """Where every source misleads nobody runs one."""
     write(tmp_path, Domains(dataset="digits_misleading"), 10.0, weights={"misleading": 0.0})
     assert misleading_sheets(compared(tmp_path)) == []
+    oracle = Domains(dataset="digits_misleading", method="uniform", leave_out=("misleading",))
+    write(tmp_path, oracle)
+    assert misleading_sheets(compared(tmp_path)) == []
+    write(tmp_path, oracle, 9.0)
+    assert len(misleading_sheets(compared(tmp_path))) == 1

@@ -4,10 +4,11 @@ import json
 
 import plotly.graph_objects as go
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 from report.made_records import cost_file, dg_runs, mlc_runs, ssl_runs, write
 
-from arml.lab.run import SemiSupervised
+from arml.lab.run import Domains, MultiLabel, SemiSupervised
 from arml.report.chart import PALETTE, Dots, Heat, Lines
 from arml.report.charts import of_comparison
 from arml.report.charts_over import of_all
@@ -144,9 +145,119 @@ def test_errors_of_lines_with_one_seed_have_no_interval(tmp_path):
     assert drawn(chart).axes
 
 
-def test_bands_stay_where_values_can_be(charts):
-    for chart in charts.values():
-        if isinstance(chart, Lines) and chart.y_title in ("weight", "accuracy in %", "test error in %"):
-            for series in (one for panel in chart.panels for one in panel.series if one.low):
-                assert min(series.low) >= 0
-                assert chart.y_title == "weight" or max(series.high) <= 100
+def test_there_are_no_half_shots(charts):
+    ticks = drawn(charts["labels-digits-digits"]).axes[0].get_xticks()
+    assert ticks.tolist() == [round(tick) for tick in ticks]
+
+
+def outlines(chart):
+    """What bands show: of matplotlib, and of Plotly."""
+    (collection,) = drawn(chart).axes[0].collections
+    (outline,) = (one for one in views(chart)["groups"][0]["views"][0]["traces"] if one["meta"].get("band"))
+    return collection.get_paths()[0].vertices[:, 1].tolist(), outline["y"]
+
+
+@pytest.fixture
+def spread(tmp_path):
+    """Errors 5 and 95 have the mean 50 and an interval of 50 ± 571.8, weights 0.1 and 1.9 that of 1 ± 11.4."""
+    for count in (1, 5, "all"):
+        for seed, (error, weight) in enumerate(((5.0, 0.1), (95.0, 1.9))):
+            write(tmp_path, Domains(shots=count, seed=seed), error, weights={"a": weight})
+    return charts_of(tmp_path)
+
+
+def test_percentages_stay_between_0_and_100(spread):
+    chart = spread["labels-digits-digits"]
+    for ends in outlines(chart):
+        assert (min(ends), max(ends)) == (0, 100)
+    assert drawn(chart).axes[0].get_ylim() == (0, 100)
+    found = views(chart)
+    assert found["layout"]["yaxis"]["autorangeoptions"] == {"clipmin": 0, "clipmax": 100}
+    # What is shown is cut off, what is said is the interval itself.
+    assert found["groups"][0]["views"][0]["traces"][1]["customdata"] == [571.8, 571.8]
+    assert "interval over seeds, cut off at 0 and 100." in chart.alt
+
+
+def test_intervals_of_errors_stay_between_0_and_100(spread):
+    chart = spread["error-digits-digits-1-shot-a-class"]
+    ax = drawn(chart).axes[0]
+    assert ax.get_xlim() == (0, 100)
+    assert ax.collections[0].get_segments()[0][:, 0].tolist() == [0, 100]
+    found = views(chart)
+    bar = found["groups"][0]["views"][0]["traces"][1]["error_x"]
+    assert (bar["array"], bar["arrayminus"], bar["symmetric"]) == ([50.0], [50.0], False)
+    assert found["layout"]["xaxis"]["autorangeoptions"] == {"clipmin": 0, "clipmax": 100}
+
+
+@pytest.mark.parametrize(
+    "key", ["weights-digits-digits-1-shot-a-class", "scarcity-digits-digits-joint-training-jt-arml"]
+)
+def test_weights_are_not_negative(spread, key):
+    for ends in outlines(spread[key]):
+        assert min(ends) == 0
+        assert max(ends) > 10
+    assert drawn(spread[key]).axes[0].get_ylim()[0] == 0
+    assert views(spread[key])["layout"]["yaxis"]["autorangeoptions"] == {"clipmin": 0}
+
+
+def test_agreement_may_be_negative(tmp_path):
+    for seed, agreement in enumerate((-1.0, 1.0)):
+        write(tmp_path, SemiSupervised(seed=seed), 10.0, weights={"a": 1.0}, agreement=agreement)
+    for ends in outlines(charts_of(tmp_path)["agreement-digits-50-labels"]):
+        assert min(ends) < -10
+
+
+def test_errors_of_numbers_may_be_above_100(tmp_path):
+    """They are 100 (1 - R²): a network may do worse than always answering the mean."""
+    for labels in (10, 100):
+        for seed, error in enumerate((80.0, 140.0)):
+            write(tmp_path, MultiLabel(labels=labels, seed=seed), error, measured={"test_rmse": 2.0})
+    found = charts_of(tmp_path)
+    assert drawn(found["error-yeast-class1-10-labels"]).axes[0].get_xlim()[1] > 400
+    assert drawn(found["labels-yeast-class1"]).axes[0].get_ylim()[1] > 400
+
+
+def test_the_curve_over_shots_says_that_all_are_left_out(spread, charts):
+    chart = spread["labels-digits-digits"]
+    assert chart.panels[0].series[0].x == [1, 5]
+    assert chart.panels[0].title == "digits: digits, all labels are not shown"
+    assert " Runs with all labels have no place on this axis and are left out; tables have them. " in chart.alt
+    assert chart.alt.endswith("only on images of the target that were not learned from: not on its training images.")
+    assert "all labels" not in charts["labels-digits-digits"].alt
+
+
+def overhang(chart):
+    """How far, in inches, something reaches beyond the figure."""
+    figure = drawn(chart)
+    FigureCanvasAgg(figure).draw()
+    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    return max(-box.x0, -box.y0, box.x1 - width, box.y1 - height)
+
+
+def test_nothing_is_cut_off(charts):
+    for key, chart in charts.items():
+        assert overhang(chart) <= 0, key
+
+
+def test_a_title_wider_than_its_figure_is_not_cut_off(tmp_path):
+    dg_runs(tmp_path, dataset="pacs", targets=("art_painting", "sketch"), shots=(1,))
+    chart = charts_of(tmp_path)["matrix-pacs-1-shot-a-class-joint-training-jt-arml"]
+    assert overhang(chart) <= 0
+    assert "\n" in drawn(chart).get_suptitle()
+
+
+def test_long_names_are_not_cut_off(tmp_path):
+    """A matrix of two by two with long names, many long names in a legend, and a line that leaves much out."""
+    mains = ["a rather long name of a main task", "and_another_one_without_any_space_in_it_that_goes_on_and_on"]
+    for main, other in (mains, mains[::-1]):
+        for labels in (20, 50):
+            run = {"main": main, "labels": labels}
+            write(tmp_path, MultiLabel(**run), 30.0, weights={other: 1.5, "x": 0.5})
+            write(tmp_path, MultiLabel(method="uniform", **run), 31.0, weights={other: 1.0, "x": 1.0})
+            for number in range(24):
+                left_out = (other, f"task number {number} with a name")
+                write(tmp_path, MultiLabel(method="uniform", leave_out=left_out, **run), 32.0, weights={"x": 1.0})
+    found = charts_of(tmp_path)
+    assert {key.split("-")[0] for key in found} == {"error", "weights", "agreement", "labels", "scarcity", "matrix"}
+    for kind in ("error", "weights", "labels", "scarcity", "matrix"):
+        assert overhang(next(chart for key, chart in found.items() if key.startswith(kind))) <= 0, kind

@@ -5,7 +5,7 @@ import math
 import pytest
 from report.made_records import ssl_runs, write
 
-from arml.lab.run import Line, SemiSupervised
+from arml.lab.run import Domains, Line, SemiSupervised
 from arml.report.comparison import comparisons
 from arml.report.curves import Curve, band, mean_over_training, of_seed, over_training, shown_tasks
 from arml.report.labels import (
@@ -109,8 +109,10 @@ def test_levels_that_are_not_reached_are_said_so(topic):
     cells = {row[0].text: [cell.text for cell in row[1:]] for row in sheet.rows}
     assert cells["S4L, uniform weights"] == ["not reached", "", "0 of 3"]
     assert cells["S4L + ARML"][1:] == ["", "3 of 3"]
-    assert "on no seed is it known" in saving_sentences(topic, 15.0)[0]
-    assert "with the fewest labels tried already" in saving_sentences(topic, 1000.0)[0]
+    assert saving_sentences(topic, 15.0) == [
+        "S4L + ARML: no seed reaches an error of 15.00 % both with it and with uniform weights, so no share can be "
+        "given."
+    ]
     assert labels_sheet(topic, 45.0).rows[0][1].text == "at most 10"
     assert any("geometric mean" in note for note in sheet.notes)
 
@@ -127,3 +129,68 @@ def test_a_saving_that_is_not_established_is_called_so(tmp_path):
             write(tmp_path, SemiSupervised(method="arml", seed=seed, labels=labels), error + shift)
     (found,) = topics(compared(tmp_path))
     assert "The interval includes 100 %: no saving is established." in saving_sentences(found, 30.0)[0]
+
+
+@pytest.mark.parametrize(("level", "whom"), [(45.0, "both"), (35.0, "it")])
+def test_an_error_that_the_fewest_labels_reach_is_not_called_unreached(topic, level, whom):
+    assert saving_sentences(topic, level) == [
+        f"S4L + ARML: where it and uniform weights reach an error of {level:.2f} % (3 of 3 seeds), the fewest labels "
+        f"tried are already enough for {whom}, so no share can be given."
+    ]
+
+
+def test_a_bound_of_one_seed_is_not_said_of_all(tmp_path):
+    """Seed 1 does not reach 30 % with either; on seed 0 equal weights are there at once."""
+    for seed, arml, uniform in ((0, (40.0, 20.0), (25.0, 20.0)), (1, (50.0, 40.0), (50.0, 40.0))):
+        for labels, ours, theirs in zip((10, 100), arml, uniform, strict=True):
+            write(tmp_path, SemiSupervised(method="arml", seed=seed, labels=labels), ours)
+            write(tmp_path, SemiSupervised(method="uniform", seed=seed, labels=labels), theirs)
+    (found,) = topics(compared(tmp_path))
+    (sentence,) = saving_sentences(found, 30.0)
+    assert "(1 of 2 seeds), the fewest labels tried are already enough for uniform weights, so" in sentence
+
+
+def test_without_uniform_there_is_no_share(tmp_path):
+    for labels in (10, 100):
+        write(tmp_path, SemiSupervised(labels=labels), 1000 / labels)
+    (found,) = topics(compared(tmp_path))
+    assert "no seed was run with it and with uniform weights" in saving_sentences(found, 50.0)[0]
+
+
+def shots(path, learner, method, errors):
+    for count, error in errors.items():
+        write(path, Domains(learner=learner, method=method, shots=count), error)
+
+
+def test_all_labels_are_named_and_have_no_part_in_the_level(tmp_path):
+    shots(tmp_path, "jt", "uniform", {0: 90.0, 1: 60.0, 5: 40.0, "all": 2.0})
+    (found,) = topics(compared(tmp_path))
+    assert middle_level(found) == 50.0
+    sheet = labels_sheet(found, 50.0)
+    assert sheet.notes[-1] == "labels tried: 0, 1, 5, all; 0 and all left out: no place on a logarithmic axis"
+    assert sheet.rows[0][1].text == f"{5**0.5:.3g}"
+
+
+def test_where_nothing_is_on_the_axis_no_number_is_made_up(tmp_path):
+    shots(tmp_path, "jt", "uniform", {0: 90.0, "all": 10.0})
+    (found,) = topics(compared(tmp_path))
+    assert middle_level(found) == 50.0
+    assert [cell.text for cell in labels_sheet(found, 50.0).rows[0][1:]] == ["one number of labels only", "", "0 of 0"]
+
+
+def test_lines_that_use_no_label_need_none(tmp_path):
+    """Errors of sources alone differ by chance; neither the level nor a share is taken from them."""
+    for learner in ("baseline", "jigen", "dsam", "shape_bias"):
+        shots(tmp_path, learner, "uniform", {1: 80.0, 5: 10.0})
+    shots(tmp_path, "baseline", "arml", {1: 60.0, 5: 40.0})
+    shots(tmp_path, "jt", "uniform", {1: 60.0, 5: 40.0})
+    (found,) = topics(compared(tmp_path))
+    assert middle_level(found) == 50.0
+    rows = {row[0].text: [cell.text for cell in row[1:]] for row in labels_sheet(found, 50.0).rows}
+    no_label = ["uses no label of the target", "", ""]
+    assert rows.pop("Sources only (Baseline) + ARML") == ["2.24", "", "1 of 1"]
+    assert rows.pop("Joint training (JT), uniform weights") == ["2.24", "", "1 of 1"]
+    assert list(rows.values()) == [no_label] * 4
+    assert saving_sentences(found, 50.0) == [
+        "Sources only (Baseline) + ARML: with uniform weights it uses no label of the target, so no share can be given."
+    ]

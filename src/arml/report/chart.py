@@ -1,11 +1,40 @@
 """A figure as plain data: files for print and the page's charts are made from it."""
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from arml.report.summary import Summary
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C7A00")
 """Colours after Okabe and Ito, which colour-blind readers can tell apart; yellow is darker, not to be lost on white."""
+
+
+class Bounds(NamedTuple):
+    """Where values can be: Student's interval does not know, and neither do axes."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    def clip(self, values: Sequence[float]) -> list[float]:
+        """The nearest values inside.
+
+        >>> Bounds(0, 100).clip([-20, 50, 130])
+        [0, 50, 100]
+        """
+        return [min(max(value, self.low), self.high) for value in values]
+
+    def said(self) -> str:
+        """For readers who would take the end of a band for the end of its interval.
+
+        >>> Bounds(0, 100).said(), Bounds(0).said(), Bounds().said()
+        (', cut off at 0 and 100', ', cut off at 0', '')
+        """
+        ends = [f"{end:g}" for end in self if math.isfinite(end)]
+        return f", cut off at {' and '.join(ends)}" if ends else ""
+
+
+NOT_NEGATIVE = Bounds(0)
 
 
 class Series(NamedTuple):
@@ -42,6 +71,8 @@ class Lines(NamedTuple):
     level: float | None = None
     """A line across."""
     level_title: str = ""
+    bounds: Bounds = Bounds()
+    """Of y."""
 
 
 class Dot(NamedTuple):
@@ -50,6 +81,17 @@ class Dot(NamedTuple):
     name: str
     summary: Summary
     values: dict[int, float]
+
+    def arms(self, bounds: Bounds) -> tuple[float, float]:
+        """How far the interval goes below and above the mean inside ``bounds``; one seed has none.
+
+        >>> Dot("", Summary(90.0, 20.0, 2), {}).arms(Bounds(0, 100))
+        (20.0, 10.0)
+        """
+        if self.summary.n < 2:
+            return 0.0, 0.0
+        low, high = bounds.clip([self.summary.low, self.summary.high])
+        return self.summary.mean - low, high - self.summary.mean
 
 
 class Dots(NamedTuple):
@@ -60,6 +102,8 @@ class Dots(NamedTuple):
     alt: str
     x_title: str
     dots: tuple[Dot, ...]
+    bounds: Bounds
+    """Of x."""
 
 
 class Heat(NamedTuple):

@@ -1,17 +1,14 @@
 """Figures of one comparison: errors, weights and agreement over training."""
 
-import math
 import re
 from collections.abc import Iterable
 
 from arml.lab.run import Line
-from arml.report.chart import Chart, Dot, Dots, Lines, Panel, Series
+from arml.report.chart import NOT_NEGATIVE, Bounds, Chart, Dot, Dots, Lines, Panel, Series
 from arml.report.comparison import Comparison
 from arml.report.curves import Curve, band, of_seed, shown_tasks
-from arml.report.names import ARMLS, line_title, order, subject_title
+from arml.report.names import ARMLS, FIXED, line_title, order, subject_title
 from arml.report.summary import summarise
-
-BAND = "The band is the 95 % interval over seeds."
 
 
 def slug(*words: str) -> str:
@@ -37,13 +34,15 @@ def errors(comparison: Comparison) -> Dots | None:
     title = subject_title(comparison.subject)
     found = {line: comparison.errors(line) for line in lines}
     dots = tuple(Dot(line_title(line), summarise([*by_seed.values()]), by_seed) for line, by_seed in found.items())
+    bounds = Bounds(0, comparison.most_error())
     spoken = "; ".join(f"{dot.name} {dot.summary}" for dot in dots)
     return Dots(
         slug("error", title),
         f"Test error: {title}",
-        f"Mean test error in % with 95 % interval over seeds, lower is better. {spoken}.",
+        f"Mean test error in % with 95 % interval over seeds{bounds.said()}, lower is better. {spoken}.",
         "test error in %",
         dots,
+        bounds,
     )
 
 
@@ -51,7 +50,7 @@ def over_training(comparison: Comparison, key: str) -> Lines | None:
     """Weights or agreement of the auxiliary tasks over training, a panel for each line, ARML first."""
     lines = [line for line in comparison.finished if comparison.weights(line) and not line.variant]
     if key == "weights":
-        lines = [line for line in lines if line.method not in ("uniform", "grid")]
+        lines = [line for line in lines if line.method not in FIXED]
     lines.sort(key=lambda line: (line.method not in ARMLS, order(line)))
     panels = [panel for panel in (panel_of(comparison, line, key) for line in lines) if panel.series]
     if not panels:
@@ -61,15 +60,17 @@ def over_training(comparison: Comparison, key: str) -> Lines | None:
     about, y_title, level, level_title = named.get(
         key, ("Agreement of gradients over training", "⟨g_0, g_k⟩ / ⟨g_0, g_0⟩", 0.0, "no agreement")
     )
+    bounds = NOT_NEGATIVE if key == "weights" else Bounds()
     return Lines(
         slug(key, title),
         f"{about}: {title}",
-        f"{about}. {spoken(f'At the last recorded step of {panels[0].title}', panels[0])} {BAND}",
+        f"{about}. {spoken(f'At the last recorded step of {panels[0].title}', panels[0])} {band_note(bounds)}",
         "step",
         y_title,
         tuple(panels),
         level=level,
         level_title=level_title,
+        bounds=bounds,
     )
 
 
@@ -78,8 +79,7 @@ def panel_of(comparison: Comparison, line: Line, key: str) -> Panel:
     runs = comparison.finished[line]
     final = {task: summarise([*by_seed.values()]).mean for task, by_seed in comparison.weights(line).items()}
     curves = {task: {seed: of_seed(run, key, task) for seed, run in runs.items()} for task in shown_tasks(final)}
-    least = 0.0 if key == "weights" else -math.inf  # Student's interval does not know that no weight is negative
-    mean = tuple(_band(task, by_seed.values(), least) for task, by_seed in curves.items())
+    mean = tuple(_band(task, by_seed.values()) for task, by_seed in curves.items())
     by_seed = tuple(
         (f"seed {seed}", tuple(Series(task, *curves[task][seed]) for task in curves if curves[task][seed].steps))
         for seed in runs
@@ -92,16 +92,21 @@ def _titled(line: Line, shown: int, all_of_them: int) -> str:
     return line_title(line) + less
 
 
-def _band(name: str, curves: Iterable[Curve], least: float) -> Series:
+def _band(name: str, curves: Iterable[Curve]) -> Series:
     steps, summaries = band(list(curves))
     with_band = bool(summaries) and summaries[0].n > 1
     return Series(
         name,
         steps,
         [summary.mean for summary in summaries],
-        [max(summary.low, least) for summary in summaries] if with_band else None,
+        [summary.low for summary in summaries] if with_band else None,
         [summary.high for summary in summaries] if with_band else None,
     )
+
+
+def band_note(bounds: Bounds) -> str:
+    """What bands are."""
+    return f"The band is the 95 % interval over seeds{bounds.said()}."
 
 
 def spoken(where: str, panel: Panel) -> str:

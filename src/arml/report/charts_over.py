@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from arml.lab.run import Line
-from arml.report.chart import Chart, Heat, Lines, Panel, Series
-from arml.report.charts import BAND, panel_of, slug, spoken
+from arml.report.chart import NOT_NEGATIVE, Bounds, Chart, Heat, Lines, Panel, Series
+from arml.report.charts import band_note, panel_of, slug, spoken
 from arml.report.comparison import Comparison
 from arml.report.names import labels_title, line_title, topic_title
 from arml.report.records import Cost
@@ -29,7 +29,7 @@ def over_labels(topic: Topic) -> Lines:
     domains = topic.subject.setting == "dg"
     turned: Callable[[float], float] = (lambda error: 100 - error) if domains else (lambda error: error)
     panel = Panel(
-        topic_title(topic.subject),
+        topic_title(topic.subject) + (", all labels are not shown" if math.inf in topic.labels else ""),
         tuple(_over_labels(topic, line, turned) for line in topic.errors),
         tuple(
             (f"seed {seed}", tuple(_of_seed(topic, line, seed, turned) for line in topic.errors))
@@ -38,26 +38,38 @@ def over_labels(topic: Topic) -> Lines:
     )
     what = "Accuracy over shots a class" if domains else "Labels against error"
     level = None if domains else middle_level(topic)
+    bounds = Bounds(0, topic.most_error)
     return Lines(
         slug("labels", topic_title(topic.subject)),
         f"{what}: {topic_title(topic.subject)}",
-        f"{what}, one curve for each way of learning. {spoken('With the most', panel)} {BAND}"
-        + (" All labels there are have no place on this axis and are left out." if math.inf in topic.labels else ""),
+        f"{what}, one curve for each way of learning. {spoken('With the most shown', panel)} {band_note(bounds)}"
+        f"{_left_out(topic)}",
         "labelled target images a class" if domains else "labels of the main task",
         "accuracy in %" if domains else "test error in %",
         (panel,),
         log_x=not domains and min(topic.labels) > 0,
         level=level,
         level_title="" if level is None else f"error {level:.2f} %",
+        bounds=bounds,
     )
+
+
+def _left_out(topic: Topic) -> str:
+    """All labels there are have no place on an axis of numbers; readers should not look for them."""
+    if math.inf not in topic.labels:
+        return ""
+    tested = (
+        " Those runs are tested only on images of the target that were not learned from: not on its training images."
+        if topic.subject.setting == "dg"
+        else ""
+    )
+    return f" Runs with all labels have no place on this axis and are left out; tables have them.{tested}"
 
 
 def _over_labels(topic: Topic, line: Line, turned: Callable[[float], float]) -> Series:
     found = {n: summary for n, summary in topic.over_labels(line).items() if n < math.inf}
     several = all(summary.n > 1 for summary in found.values())
-    ends = (
-        [sorted(map(_percentage, (turned(one.low), turned(one.high)))) for one in found.values()] if several else None
-    )
+    ends = [sorted((turned(summary.low), turned(summary.high))) for summary in found.values()] if several else None
     return Series(
         line_title(line),
         list(found),
@@ -65,11 +77,6 @@ def _over_labels(topic: Topic, line: Line, turned: Callable[[float], float]) -> 
         [low for low, _ in ends] if ends else None,
         [high for _, high in ends] if ends else None,
     )
-
-
-def _percentage(value: float) -> float:
-    """Student's interval does not know that there is nothing below 0 and above 100 %."""
-    return min(max(value, 0.0), 100.0)
 
 
 def _of_seed(topic: Topic, line: Line, seed: int, turned: Callable[[float], float]) -> Series:
@@ -85,12 +92,13 @@ def scarcity(line: Line, members: Sequence[Comparison]) -> Lines:
     return Lines(
         slug("scarcity", title),
         f"Weights under scarcity: {title}",
-        f"Weights over training at {len(panels)} numbers of labels. {ends} {BAND}",
+        f"Weights over training at {len(panels)} numbers of labels. {ends} {band_note(NOT_NEGATIVE)}",
         "step",
         "weight",
         panels,
         level=1.0,
         level_title="equal share",
+        bounds=NOT_NEGATIVE,
     )
 
 

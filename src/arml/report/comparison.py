@@ -1,5 +1,6 @@
 """Records with one subject, put beside each other: line by line, seed by seed."""
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
@@ -36,6 +37,11 @@ class Comparison:
     def errors(self, line: Line) -> dict[int, float]:
         """Test error in %, by seed."""
         return {seed: float(run.outcome["test_error"]) for seed, run in self.finished.get(line, {}).items()}
+
+    def most_error(self) -> float:
+        """The largest error there can be: 100 %; that of numbers, 100 (1 - R²), has no limit."""
+        outcomes = [run.outcome for runs in self.finished.values() for run in runs.values()]
+        return math.inf if any("test_rmse" in outcome for outcome in outcomes) else 100.0
 
     def weights(self, line: Line) -> dict[str, dict[int, float]]:
         """Final weight of each auxiliary task, by seed."""

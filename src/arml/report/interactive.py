@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from arml.report.chart import PALETTE, Chart, Dots, Heat, Lines, Panel, Series
+from arml.report.chart import PALETTE, Bounds, Chart, Dots, Heat, Lines, Panel, Series
 
 Json: TypeAlias = dict[str, Any]
 """What Plotly reads; its schema is Plotly's."""
@@ -20,16 +20,19 @@ ALL_SEEDS = "all seeds: mean and 95 % interval"
 def views(chart: Chart) -> Json:
     """A layout and, for every choice of method and seed, the traces to be drawn."""
     if isinstance(chart, Lines):
-        groups = [_group(panel) for panel in chart.panels]
+        groups = [_group(panel, chart.bounds) for panel in chart.panels]
         return {"key": chart.key, "layout": _layout(chart), "groups": groups}
     traces, layout = _dots(chart) if isinstance(chart, Dots) else _heat(chart)
     return {"key": chart.key, "layout": layout, "groups": [{"name": "", "views": [{"name": "", "traces": traces}]}]}
 
 
-def _group(panel: Panel) -> Json:
+def _group(panel: Panel, bounds: Bounds) -> Json:
     seeds = panel.by_seed[:MOST_SEEDS] if len(panel.by_seed) > 1 else ()
     shown = [(ALL_SEEDS if seeds else "", panel.series), *((name, _thinned(series)) for name, series in seeds)]
-    found = [{"name": name, "traces": [t for i, one in enumerate(s) for t in _traces(one, i)]} for name, s in shown]
+    found = [
+        {"name": name, "traces": [trace for i, one in enumerate(series) for trace in _traces(one, i, bounds)]}
+        for name, series in shown
+    ]
     return {"name": panel.title, "views": found}
 
 
@@ -41,7 +44,7 @@ def _thin(series: Series, stride: int) -> Series:
     return series._replace(x=series.x[::-1][::stride][::-1], y=series.y[::-1][::stride][::-1]) if stride else series
 
 
-def _traces(series: Series, place: int) -> list[Json]:
+def _traces(series: Series, place: int, bounds: Bounds) -> list[Json]:
     """The curve and, if it has one, the outline of its band. The page puts colours in, as it is dark or light."""
     line = {"dash": DASHES[(place + place // len(PALETTE)) % len(DASHES)], "width": 2}
     curve: Json = {
@@ -50,6 +53,7 @@ def _traces(series: Series, place: int) -> list[Json]:
         "x": _rounded(series.x),
         "y": _rounded(series.y),
         "mode": "lines+markers",
+        "cliponaxis": False,
         "line": line,
         "marker": {"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 6},
         "meta": {"colour": place % len(PALETTE)},
@@ -61,7 +65,7 @@ def _traces(series: Series, place: int) -> list[Json]:
     outline: Json = {
         "type": "scatter",
         "x": _rounded([*series.x, *reversed(series.x)]),
-        "y": _rounded([*series.high, *reversed(series.low)]),
+        "y": _rounded(bounds.clip([*series.high, *reversed(series.low)])),
         "fill": "toself",
         "line": {"width": 0},
         "mode": "lines",
@@ -81,7 +85,8 @@ def _layout(chart: Lines) -> Json:
     if chart.log_x:
         ticks = sorted({x for panel in chart.panels for series in panel.series for x in series.x})
         x_axis |= {"type": "log", "tickvals": _rounded(ticks), "ticktext": [f"{tick:g}" for tick in ticks]}
-    layout: Json = {"xaxis": x_axis, "yaxis": {"title": {"text": _plain(chart.y_title)}}, "height": 420}
+    y_axis = {"title": {"text": _plain(chart.y_title)}, **_clipped_axis(chart.bounds)}
+    layout: Json = {"xaxis": x_axis, "yaxis": y_axis, "height": 420}
     if chart.level is not None:
         layout["shapes"] = [
             {
@@ -98,16 +103,29 @@ def _layout(chart: Lines) -> Json:
     return layout
 
 
+def _clipped_axis(bounds: Bounds) -> Json:
+    """Plotly's margins do not go beyond what values can be, either."""
+    ends = {"clipmin": bounds.low, "clipmax": bounds.high}
+    return {"autorangeoptions": {name: end for name, end in ends.items() if math.isfinite(end)}}
+
+
 def _dots(chart: Dots) -> tuple[list[Json], Json]:
     names = [_plain(dot.name) for dot in chart.dots]
-    halves = [dot.summary.half_width if math.isfinite(dot.summary.half_width) else 0.0 for dot in chart.dots]
+    below, above = zip(*(dot.arms(chart.bounds) for dot in chart.dots), strict=True)
     means: Json = {
         "type": "scatter",
         "name": "mean and 95 % interval",
         "x": _rounded([dot.summary.mean for dot in chart.dots]),
         "y": names,
-        "error_x": {"type": "data", "array": _rounded(halves), "thickness": 1.5},
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": _rounded(above),
+            "arrayminus": _rounded(below),
+            "thickness": 1.5,
+        },
         "mode": "markers",
+        "cliponaxis": False,
         "marker": {"size": 10},
         "meta": {"colour": 0},
         "customdata": [[str(dot.summary), dot.summary.n] for dot in chart.dots],
@@ -122,13 +140,14 @@ def _dots(chart: Dots) -> tuple[list[Json], Json]:
         "x": _rounded([value for _, _, value in points]),
         "y": [name for name, _, _ in points],
         "mode": "markers",
+        "cliponaxis": False,
         "marker": {"symbol": "line-ns-open", "size": 9},
         "meta": {"colour": 1},
         "customdata": [seed for _, seed, _ in points],
         "hovertemplate": "%{y}<br>seed %{customdata}: %{x:.2f} %<extra></extra>",
     }
     layout: Json = {
-        "xaxis": {"title": {"text": _plain(chart.x_title)}},
+        "xaxis": {"title": {"text": _plain(chart.x_title)}, **_clipped_axis(chart.bounds)},
         "yaxis": {"autorange": "reversed", "type": "category"},
         "height": 150 + 34 * len(names),
     }

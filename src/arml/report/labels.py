@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from arml.lab.run import Line
-from arml.report.names import ARMLS, line_title, topic_title
+from arml.report.names import ARMLS, line_title, topic_title, uses_labels
 from arml.report.sheet import Cell, Sheet, text
 from arml.report.summary import summarise
-from arml.report.topics import Topic
+from arml.report.topics import Topic, on_axis
 
 NEEDED_FORMULA = (
     "labels needed: where the line between neighbouring points, on a logarithmic axis of labels, first falls to the "
@@ -59,7 +59,7 @@ def needed(errors: Mapping[float, float], level: float) -> Needed:
     >>> needed({10: 40.0, 1000: 20.0}, 30.0)
     Needed(labels=100.0..., at_most=False)
     """
-    points = [(math.log(n), errors[n]) for n in sorted(errors) if 0 < n < math.inf]
+    points = [(math.log(n), errors[n]) for n in sorted(errors) if on_axis(n)]
     if points and points[0][1] <= level:
         return Needed(math.exp(points[0][0]), at_most=True)
     for (x, error), (next_x, next_error) in pairwise(points):
@@ -69,17 +69,25 @@ def needed(errors: Mapping[float, float], level: float) -> Needed:
 
 
 def needed_by_seed(topic: Topic, line: Line, level: float) -> dict[int, Needed]:
-    """Labels that each seed of the line needs."""
-    return {seed: needed(by_labels, level) for seed, by_labels in topic.errors[line].items() if len(by_labels) > 1}
+    """Labels that each seed of the line needs, if it was run at two numbers of labels or more."""
+    several = {seed: errors for seed, errors in topic.errors[line].items() if sum(map(on_axis, errors)) > 1}
+    return {seed: needed(errors, level) for seed, errors in several.items()}
+
+
+def needed_by_both(topic: Topic, line: Line, level: float) -> list[tuple[Needed, Needed]]:
+    """Labels that the line and equal weights need, on seeds that have both; no seed if equal weights use no label."""
+    reference = topic.reference[line]
+    if reference not in topic.errors or not uses_labels(reference):
+        return []
+    ours, theirs = needed_by_seed(topic, line, level), needed_by_seed(topic, reference, level)
+    return [(ours[seed], theirs[seed]) for seed in ours if seed in theirs]
 
 
 def saving(topic: Topic, line: Line, level: float) -> GeometricMean | None:
     """Labels the line needs as a share of what equal weights need, on seeds for which both are known."""
-    ours = needed_by_seed(topic, line, level)
-    reference = topic.reference[line]
-    theirs = needed_by_seed(topic, reference, level) if reference in topic.errors else {}
-    known = [seed for seed in ours if seed in theirs and ours[seed].is_known() and theirs[seed].is_known()]
-    return geometric_mean([(ours[seed].labels or 1) / (theirs[seed].labels or 1) for seed in known])
+    both = needed_by_both(topic, line, level)
+    known = [(ours, theirs) for ours, theirs in both if ours.is_known() and theirs.is_known()]
+    return geometric_mean([(ours.labels or 1) / (theirs.labels or 1) for ours, theirs in known])
 
 
 def geometric_mean(values: Sequence[float]) -> GeometricMean | None:
@@ -97,15 +105,20 @@ def labels_sheet(topic: Topic, level: float) -> Sheet:
         f"Labels needed for an error of {level:.2f} %: {topic_title(topic.subject)}",
         ("", "labels needed", "share of what uniform needs", "seeds that reach it"),
         tuple(_row(topic, line, level) for line in topic.errors),
-        (
-            NEEDED_FORMULA,
-            SAVING_FORMULA,
-            f"labels tried: {', '.join('all' if n == math.inf else f'{n:g}' for n in topic.labels)}",
-        ),
+        (NEEDED_FORMULA, SAVING_FORMULA, _tried(topic.labels)),
     )
 
 
+def _tried(labels: Sequence[float]) -> str:
+    named = {n: "all" if math.isinf(n) else f"{n:g}" for n in labels}
+    left_out = [name for n, name in named.items() if not on_axis(n)]
+    no_place = f"; {' and '.join(left_out)} left out: no place on a logarithmic axis" if left_out else ""
+    return f"labels tried: {', '.join(named.values())}{no_place}"
+
+
 def _row(topic: Topic, line: Line, level: float) -> tuple[Cell, ...]:
+    if not uses_labels(line):
+        return text(line_title(line)), text("uses no label of the target"), text(""), text("")
     found = needed_by_seed(topic, line, level)
     known = geometric_mean([one.labels or 1 for one in found.values() if one.is_known()])
     share = None if line == topic.reference[line] else saving(topic, line, level)
@@ -119,6 +132,8 @@ def _row(topic: Topic, line: Line, level: float) -> tuple[Cell, ...]:
 
 
 def _bound(found: Mapping[int, Needed]) -> str:
+    if not found:
+        return "one number of labels only"
     least = [one.labels for one in found.values() if one.at_most and one.labels is not None]
     return f"at most {least[0]:g}" if least else "not reached"
 
@@ -135,10 +150,8 @@ def saving_sentences(topic: Topic, level: float) -> list[str]:
 
 def _sentence(topic: Topic, line: Line, level: float) -> str:
     name, share = line_title(line), saving(topic, line, level)
-    if share is None and any(one.at_most for one in needed_by_seed(topic, line, level).values()):
-        return f"{name} has an error of {level:.2f} % with the fewest labels tried already: no share can be given."
     if share is None:
-        return f"{name}: on no seed is it known how many labels it and uniform weights need for {level:.2f} %."
+        return f"{name}: {_no_share(topic, line, level)}, so no share can be given."
     words = (
         f"{name} needs {share.shown(100, ' %')} of the labels that uniform weights need for an error of {level:.2f} %"
     )
@@ -146,3 +159,24 @@ def _sentence(topic: Topic, line: Line, level: float) -> str:
         return f"{words}, on one seed: that establishes nothing."
     doubt = "" if _is_clear(share) else " The interval includes 100 %: no saving is established."
     return f"{words}, n = {share.n} seeds.{doubt}"
+
+
+_ENOUGH_FOR = {(True, True): "both", (True, False): "it", (False, True): "uniform weights"}
+"""For whom the fewest labels are enough: the line, equal weights."""
+
+
+def _no_share(topic: Topic, line: Line, level: float) -> str:
+    """Why it is not known what a line saves."""
+    if not uses_labels(topic.reference[line]):
+        return "with uniform weights it uses no label of the target"
+    both = needed_by_both(topic, line, level)
+    if not both:
+        return "no seed was run with it and with uniform weights at two numbers of labels"
+    reached = [pair for pair in both if all(one.labels is not None for one in pair)]
+    if not reached:
+        return f"no seed reaches an error of {level:.2f} % both with it and with uniform weights"
+    whom = dict.fromkeys(_ENOUGH_FOR[ours.at_most, theirs.at_most] for ours, theirs in reached)
+    return (
+        f"where it and uniform weights reach an error of {level:.2f} % ({len(reached)} of {len(both)} seeds), the "
+        f"fewest labels tried are already enough for {' or '.join(whom)}"
+    )

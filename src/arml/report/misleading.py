@@ -21,7 +21,7 @@ def misleading_sheets(compared: Sequence[Comparison]) -> list[Sheet]:
 
 
 def _has_oracle(comparison: Comparison) -> bool:
-    return any(line.variant == ORACLE for line in comparison.finished)
+    return any(line.variant == ORACLE and runs for line, runs in comparison.finished.items())
 
 
 def _sheet(comparison: Comparison) -> Sheet:

@@ -16,6 +16,8 @@ AGREEMENT_FORMULA = (
     "agreement of weights: Pearson's correlation over auxiliary tasks between the final weights at two numbers of "
     "labels, mean over all pairs of the numbers shown, for each seed; then " + FORMULA
 )
+FEWEST = 3
+"""Auxiliary tasks without which there is no correlation to speak of."""
 
 
 def by_scarcity(compared: Sequence[Comparison]) -> list[tuple[Line, list[Comparison]]]:
@@ -36,7 +38,10 @@ def _levels(members: Sequence[Comparison]) -> list[Comparison]:
 
 
 def weights_agree(line: Line, members: Sequence[Comparison]) -> Summary | None:
-    """How much final weights at different numbers of labels agree, over seeds; ``None`` where nothing can be said."""
+    """How much final weights at different numbers of labels agree, over seeds; ``None`` where nothing can be said.
+
+    Two points are always on a straight line, so that three tasks are needed.
+    """
     seeds = set.intersection(*(set(comparison.finished[line]) for comparison in members))
     found = [
         _mean_correlation([comparison.finished[line][seed].outcome["weights"] for comparison in members])
@@ -48,13 +53,15 @@ def weights_agree(line: Line, members: Sequence[Comparison]) -> Summary | None:
 
 def _mean_correlation(weights: Sequence[Mapping[str, float]]) -> float | None:
     tasks = [task for task in weights[0] if all(task in one for one in weights)]
+    if len(tasks) < FEWEST:
+        return None
     pairs = combinations([[one[task] for task in tasks] for one in weights], 2)
     found = [value for value in (_correlation(a, b) for a, b in pairs) if value is not None]
     return mean(found) if found else None
 
 
 def _correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Undefined for fewer than two tasks, or weights that are all the same."""
+    """Undefined for weights that are all the same."""
     try:
         return correlation(a, b)
     except StatisticsError:
@@ -72,19 +79,19 @@ def _sheet(line: Line, members: Sequence[Comparison]) -> Sheet:
         for comparison in members
     ]
     tasks = list(dict.fromkeys(task for one in weights for task in one))
-    agree = weights_agree(line, members)
-    agreement = str(agree) if agree else "undefined (one task, or weights that are all the same)"
     return Sheet(
         f"Final weights at different numbers of labels: {topic_title(members[0].subject)}, {line_title(line)}",
         ("auxiliary task", *(labels_title(comparison.subject) for comparison in members)),
         tuple((text(task), *(number(one.get(task)) for one in weights)) for task in tasks),
-        (
-            f"Agreement of weights: {agreement}" + (f", n = {agree.n}." if agree else "."),
-            AGREEMENT_FORMULA,
-            *(
-                ("With two tasks, whose weights have a fixed sum, only 1 and -1 are possible.",)
-                if len(tasks) == 2
-                else ()
-            ),
-        ),
+        (_agreement(line, members, len(tasks)), AGREEMENT_FORMULA),
     )
+
+
+def _agreement(line: Line, members: Sequence[Comparison], num_tasks: int) -> str:
+    agree = weights_agree(line, members)
+    named = f"Agreement of weights between {', '.join(labels_title(comparison.subject) for comparison in members)}"
+    if agree is not None:
+        return f"{named}: {agree}, n = {agree.n}."
+    if num_tasks < FEWEST:
+        return f"{named}: no number; with fewer than {FEWEST} tasks correlation can only be 1, -1 or undefined."
+    return f"{named}: undefined (weights that are all the same, or no seed with all of these)."

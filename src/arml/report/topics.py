@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from arml.lab.run import Line, Subject
 from arml.report.comparison import Comparison
-from arml.report.names import order
+from arml.report.names import order, uses_labels
 from arml.report.summary import Summary, summarise
 
 
@@ -20,6 +20,8 @@ class Topic(NamedTuple):
     errors: dict[Line, dict[int, dict[float, float]]]
     """Of every line, seed and number of labels."""
     reference: dict[Line, Line]
+    most_error: float
+    """The largest error there can be."""
 
     def over_labels(self, line: Line) -> dict[float, Summary]:
         """Error over seeds at each number of labels."""
@@ -47,13 +49,19 @@ def _topic(members: Sequence[Comparison]) -> Topic:
                 errors[line][seed][comparison.subject.labels] = error
     labels = sorted({n for by_seed in errors.values() for by_labels in by_seed.values() for n in by_labels})
     reference = {line: one for comparison in members for line, one in comparison.reference.items()}
-    return Topic(members[0].subject, labels, {line: errors[line] for line in sorted(errors, key=order)}, reference)
+    in_order = {line: errors[line] for line in sorted(errors, key=order)}
+    return Topic(members[0].subject, labels, in_order, reference, max(one.most_error() for one in members))
+
+
+def on_axis(labels: float) -> bool:
+    """Whether so many labels have a place on a logarithmic axis: none at all and all there are have not."""
+    return 0 < labels < math.inf
 
 
 def middle_level(topic: Topic) -> float:
-    """Half-way between best and worst mean error of the lines with equal weights, or of all if there are none."""
-    equal = [line for line in topic.errors if line == topic.reference[line]] or list(topic.errors)
-    found = [(n, summary.mean) for line in equal for n, summary in topic.over_labels(line).items()]
-    # All labels there are have no place on the axis of labels; if nothing else was run, they have to do.
-    means = [mean for n, mean in found if n < math.inf] or [mean for _, mean in found]
+    """Half-way between best and worst mean error of the lines with equal weights that use labels, or of all lines."""
+    equal = [line for line in topic.errors if line == topic.reference[line] and uses_labels(line)]
+    found = [(n, summary.mean) for line in equal or topic.errors for n, summary in topic.over_labels(line).items()]
+    # What has no place on the axis of labels does not count; if nothing else was run, it has to do.
+    means = [mean for n, mean in found if on_axis(n)] or [mean for _, mean in found]
     return (min(means) + max(means)) / 2

@@ -12,7 +12,7 @@ from arml.cli.domains import DATASETS, LEARNERS, build, completed, prepare
 from arml.lab.data.cache import silent
 from arml.lab.experiments.domains import Table, cpu, paper
 from arml.lab.run import Domains
-from arml.lab.train import descend, losses_of
+from arml.lab.train import descend, losses_of, train
 
 QUICK = ["--steps", "6", "--batch-source", "8", "--evaluate-every", "3", "--record-every", "3"]
 
@@ -142,6 +142,13 @@ def test_the_last_network_is_tested_unless_sources_choose(tmp_path):
     assert build(Domains(network="plain-16"), tmp_path, tmp_path).score is None
     chosen = build(Domains(network="plain-16", select="sources"), tmp_path, tmp_path)
     assert chosen.score({"error": 3.0}) == 3.0
+
+
+def test_fada_is_not_chosen_before_it_adapts(tmp_path, monkeypatch):
+    run = Domains(learner="fada", network="plain-16", batch_source=4, select="sources", steps=4, evaluate_every=1)
+    parts, errors = build(run, tmp_path, tmp_path), iter([1.0, 2.0, 5.0, 4.0])
+    monkeypatch.setattr(parts, "validation", lambda _: {"error": next(errors)})
+    assert train(run, parts, tmp_path / "run")["step"] == 4, "steps 1 and 2 prepare, 3 and 4 adapt"
 
 
 def test_learners_that_are_not_reweighted_have_equal_weights():

@@ -134,6 +134,7 @@ def build(run: Domains, data_dir: Path, cache: Path) -> Parts[DomainBatch]:
         validation=_on_sources(learner, sources, preprocess),
         test=lambda network: {"error": error_rate(network, _images(target), preprocess, test)},
         score=None if run.select == "last" else run.score,
+        choose_after=learner.adapts_from,
     )
 
 

@@ -50,6 +50,8 @@ class Parts(Generic[B]):
     test: Evaluate
     score: Callable[[Metrics], float] | None = itemgetter("error")
     """What the network is chosen by on validation examples: less is better; ``None``: the last network counts."""
+    choose_after: int = 0
+    """Networks are chosen among those after this many steps: earlier ones are not what the learner is after."""
 
 
 def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watch: Watch = lambda _: None) -> Record:
@@ -125,7 +127,7 @@ class Progress:
         """What is found on validation examples after ``step``, remembered if it is the best."""
         metrics = _evaluated(parts.network, parts.validation)
         score = -math.inf if parts.score is None else parts.score(metrics)
-        if parts.score is None or score < self.best_score:
+        if step > parts.choose_after and (parts.score is None or score < self.best_score):
             self.best_step, self.best_score, self.best_metrics = step, score, metrics
             self.best_network = {name: value.clone() for name, value in parts.network.state_dict().items()}
         return {"step": step, **_named("validation", metrics)}

@@ -23,6 +23,8 @@ class DomainLearner(Learner[DomainBatch], Protocol):
 
     settings: Settings
     """What was chosen by hand."""
+    adapts_from: int = 0
+    """The first step at which the network learns what it is to be tested on; before it only prepares."""
     train_on_main: bool = True
     """Whether the network learns from the target's labels; if not, they only steer the weights of the sources."""
 

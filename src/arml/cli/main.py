@@ -77,8 +77,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(Console(stderr=True, style="red"), f"{prog}: {error}")
         return 1
     except KeyboardInterrupt:
-        Console(stderr=True).print(
-            f"{prog}: stopped. Run it again to go on from the last checkpoint (train: with --resume)."
+        say(
+            Console(stderr=True),
+            f"{prog}: stopped. What is finished is kept; train goes on from its checkpoint with --resume.",
         )
         return 130
 

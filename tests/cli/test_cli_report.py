@@ -1,6 +1,7 @@
 """`arml report` and `arml labels` as a user types them."""
 
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -140,16 +141,24 @@ def test_every_field_of_a_run_can_be_an_option():
 def test_watching_makes_the_page_anew_until_it_is_stopped(tmp_path):
     runs, out = tmp_path / "runs", tmp_path / "report"
     ssl_runs(runs, seeds=1)
-    command = [sys.executable, "-m", "arml", "report", str(runs), "--out", str(out), "--watch", "--every", "0.2"]
-    with subprocess.Popen([*command, "--figures", "0"], stdout=subprocess.PIPE, text=True) as watching:
+    # Tests that run in the background are deaf to Ctrl-C, and so would their children be.
+    listening = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    start = [sys.executable, "-c", f"{listening}; from arml.__main__ import main; sys.exit(main())"]
+    command = [*start, "report", str(runs), "--out", str(out), "--watch", "--every", "0.2", "--figures", "0"]
+    watching = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
         _until(lambda: (out / "index.html").exists())
         assert "4 runs with 1 seed," in (out / "index.html").read_text()
         time.sleep(0.5)
         ssl_runs(runs, seeds=2)
         _until(lambda: "8 runs with 2 seeds" in (out / "index.html").read_text())
         assert "data-watch=" in (out / "index.html").read_text()
-        watching.send_signal(2)
-        text = watching.communicate(timeout=30)[0]
+        watching.send_signal(signal.SIGINT)
+        text = watching.communicate(timeout=60)[0]
+    finally:
+        watching.kill()
+        watching.wait()
+        watching.stdout.close()
     assert watching.returncode == 0
     assert "report made anew" in text
     assert "data-watch=" not in (out / "index.html").read_text()

@@ -1,4 +1,4 @@
-"""The scripts behind ``make demo`` and ``make bench``, run as their users run them, with tiny settings."""
+"""The scripts in ``examples`` and ``benchmarks``, run as their users run them, with tiny settings."""
 
 import json
 import os
@@ -61,3 +61,15 @@ def test_cost_reports_and_records_every_case(tmp_path: Path) -> None:
     assert all(cases["fixed weights", k]["ratio"] == 1 for k in (2, 39))
     assert found["growth"]["met"] == (ran.returncode == 0)
     assert ("not met" in ran.stdout) == (ran.returncode == 1)
+
+
+def test_whole_run_compares_two_runs_that_differ_in_the_method(tmp_path: Path) -> None:
+    output = tmp_path / "deep" / "whole_run.json"
+    ran = run("benchmarks/whole_run.py", "--blocks", "2", "--output", str(output))
+    assert ran.returncode in (0, 1), ran.stderr  # two blocks say little about time
+    assert "yeast, mlp-64, K = 13, weights updated every 5 steps" in ran.stdout
+    found = json.loads(output.read_text())
+    seconds = found["seconds"]
+    assert found["ratio"] == sum(seconds["learned"]) / sum(seconds["fixed"])
+    assert len(seconds["learned"]) == len(seconds["fixed"]) == 2
+    assert (ran.returncode == 0) == (found["ratio"] <= 1.1)

@@ -9,6 +9,7 @@
 (array([0., 1.]), ['aux0', 'aux1'], (30, 2))
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any, TypeAlias
@@ -41,7 +42,7 @@ _ROWS = {"dtype": np.float64, "ensure_min_samples": 2}
 _LABELS = {"dtype": None, "ensure_2d": False, "ensure_all_finite": "allow-nan"}
 
 
-class _Estimator:
+class _Estimator(ABC):
     """What classifier and regressor have in common: everything but the main target."""
 
     def __init__(
@@ -165,8 +166,9 @@ class _Estimator:
             outputs = torch.cat([self.network_(part) for part in x.split(CHUNK)])
         return self._main.answers(outputs)["main"]
 
+    @abstractmethod
     def _target(self, y: Array) -> Target:
-        raise NotImplementedError
+        """The main target."""
 
     def _check_settings(self) -> None:
         for name in ("hidden", "layers", "steps", "batch_size", "every"):

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -57,7 +58,7 @@ READABLE = 40
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(ABC):
     """What the runs of all settings have. The command line is made from these fields."""
 
     setting: ClassVar[str]
@@ -124,17 +125,17 @@ class Run:
             "".join(c if c.isalnum() or c in "_." else "_" for c in word) for word in [*words, digest] if word
         )
 
+    @abstractmethod
     def subject(self) -> Subject:
         """What a table with this run is about."""
-        raise NotImplementedError
 
+    @abstractmethod
     def line(self) -> Line:
         """The line of the table that this run belongs to."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reference(self) -> Line:
         """The line it is compared with: equal weights."""
-        raise NotImplementedError
 
     def score(self, metrics: Mapping[str, float]) -> float:
         """By what the network, and a point of a grid, are chosen on validation examples: less is better."""

@@ -9,29 +9,22 @@ from arml.lab.run import Domains, DomainsName, MethodName, separated
 
 Shots: TypeAlias = int | Literal["all"]
 
+_DIGITS = Domains(network="plain-64", steps=300, batch_source=16)
+_PACS = Domains(
+    dataset="pacs",
+    target="sketch",
+    network="plain-64",
+    steps=300,
+    shots=5,
+    batch_target=35,
+    image_size=36,  # three tiles for JiGen, and twice halved by the network
+    select="sources",
+)
 _CPU = {
-    "digits": Domains(network="plain-64", steps=300, batch_source=16),
-    "digits_misleading": Domains(dataset="digits_misleading", network="plain-64", steps=300, batch_source=16),
-    "pacs": Domains(
-        dataset="pacs",
-        target="sketch",
-        network="plain-64",
-        steps=300,
-        shots=5,
-        batch_target=35,
-        image_size=36,
-        select="sources",
-    ),
-    "folders": Domains(
-        dataset="folders",
-        target="",
-        network="plain-64",
-        steps=300,
-        shots=5,
-        batch_target=50,
-        image_size=36,
-        select="sources",
-    ),
+    "digits": _DIGITS,
+    "digits_misleading": replace(_DIGITS, dataset="digits_misleading"),
+    "pacs": _PACS,
+    "folders": replace(_PACS, dataset="folders", target="", batch_target=50),
 }
 
 

@@ -15,12 +15,13 @@ STAGES = [
     "langevin",
     "lab",
     "report",
+    "bench",
     "sklearn",
     "cli",
 ]
 CORE = STAGES[: STAGES.index("lab")]
 INSIDE = {
-    "gradients": ["shared", "signals", "backward", "forward", "auto", "measure"],
+    "gradients": ["shared", "signals", "second", "backward", "forward", "auto", "measure"],
     "methods": ["_simplex", "base", "arml"],
     "lab": [
         "data",

@@ -58,7 +58,7 @@ def _checked_loss(name: str, loss: Tensor | None) -> Tensor | None:
             f"Loss {name!r} has no graph (requires_grad=False): nothing can be learned from it. Was it detached, "
             "made under torch.no_grad(), or a constant for a task the batch does not hold? Leave such a task out."
         )
-    return loss.reshape(())
+    return loss if loss.ndim == 0 else loss.reshape(())
 
 
 def filled(losses: Sequence[Tensor | None]) -> list[Tensor]:

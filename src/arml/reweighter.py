@@ -84,6 +84,8 @@ class Reweighter(nn.Module):
 
         like = torch.zeros(1 + len(self.tasks), dtype=torch.float64)
         self._weights, self._memory = method.update(method.init(like), Signals(like, present=like.bool()))
+        # Losses are scaled in one go, here and where they are measured: K products would be K nodes of every graph.
+        self._scale = torch.tensor([1.0, *[aux_scale] * len(self.tasks)], dtype=like.dtype)
         self._progress = nothing_seen(like)
         self._calls_to_wait = 0
 
@@ -115,16 +117,12 @@ class Reweighter(nn.Module):
         if closure is not None and main is None and aux is None:
             start = RandomState()
             main, aux = closure()
-        losses = self._scaled(main, aux)
+        losses = in_order(self.tasks, main, aux)
         if self.training and torch.is_grad_enabled() and not self.converged:
             self._calls_to_wait = max(0, self._calls_to_wait - 1)
             if self._calls_to_wait == 0 or not self._measures_gradients():
                 self._update(losses, closure, start)
         return self._joint(losses)
-
-    def _scaled(self, main: Tensor | None, aux: Aux | None) -> list[Tensor | None]:
-        first, *others = in_order(self.tasks, main, aux)
-        return [first, *(None if loss is None else self.aux_scale * loss for loss in others)]
 
     def _joint(self, losses: Sequence[Tensor | None]) -> Tensor:
         used = [i for i, loss in enumerate(losses) if loss is not None and (i > 0 or self.train_on_main)]
@@ -134,7 +132,7 @@ class Reweighter(nn.Module):
                 f"Pass at least one of {', '.join(self.tasks)}."
             )
         chosen = torch.stack(filled([losses[i] for i in used]))
-        return (self._weights[used].to(chosen) * chosen).sum()
+        return ((self._weights * self._scale)[used].to(chosen) * chosen).sum()
 
     def _measures_gradients(self) -> bool:
         needs = self.method.needs()
@@ -148,39 +146,43 @@ class Reweighter(nn.Module):
             if not bool(everywhere.present[0]) or not bool(everywhere.present[1:].any()):
                 return  # nothing to compare: the next batch gets its chance
             self._calls_to_wait = self.every
-        balanced = [loss * scale for loss, scale in zip(local, everywhere.scale, strict=True)]
-        if not self._is_finite(everywhere.values, balanced):
+        scale = _kept(everywhere.scale) * self._scale
+        if not self._is_finite(everywhere.values, local):
             return
-        signals = self._observe(balanced, self._engine(closure, start, everywhere.scale))
+        signals = self._observe(local, scale, self._engine(closure, start))
         products = [part for part in (signals.alignment, signals.gram, signals.norms) if part is not None]
-        if not all(self._is_finite(part, balanced) for part in products):
+        if not all(self._is_finite(part, local) for part in products):
             return
         if products and not any(bool(part.any()) for part in products):
-            self._check_connected(balanced)
-        self.signals = signals._replace(losses=_kept(everywhere.values), present=everywhere.present.cpu())
+            self._check_connected(local)
+        values = _kept(everywhere.values) * self._scale
+        self.signals = signals._replace(losses=values, present=everywhere.present.cpu())
         self._weights, self._memory = self.method.update(self._memory, self.signals)
         if products and self.convergence is not None:
             self._progress = self.convergence.update(self._progress, self._weights)
             if self.converged:
                 self._weights = self._progress.average
 
-    def _observe(self, losses: Losses, engine: Engine | Auto) -> Signals:
+    def _observe(self, losses: Losses, scale: Tensor, engine: Engine | Auto) -> Signals:
+        """What ``scale`` times the losses shows: gradients are scaled as their losses are."""
         needs, directions = self.method.needs(), self.method.directions(self._memory)
         return Signals(
             torch.stack(list(losses)).detach(),
-            None if directions is None else _kept(alignment(losses, self._measured, directions, engine=engine)),
-            _kept(gram(losses, self._measured)) if needs.gram else None,
-            _kept(norms(losses, self._measured)) if needs.norms else None,
+            None
+            if directions is None
+            else scale * _kept(alignment(losses, self._measured, directions * scale, engine=engine)),
+            torch.outer(scale, scale) * _kept(gram(losses, self._measured)) if needs.gram else None,
+            scale * _kept(norms(losses, self._measured)) if needs.norms else None,
         )
 
-    def _engine(self, closure: Closure | None, start: RandomState | None, scale: Tensor) -> Engine | Auto:
+    def _engine(self, closure: Closure | None, start: RandomState | None) -> Engine | Auto:
         if self.engine is not None:
             return self.engine
         if closure is None:
             return self._auto
 
         def recompute() -> Tensor:
-            return torch.stack(filled(self._scaled(*closure()))) * scale
+            return torch.stack(filled(in_order(self.tasks, *closure())))
 
         first: list[Engine] = [DualNumbers(recompute, m, start, self._replay) for m in self._modules_of_shared]
         first.append(CentralDifferences(recompute, start, self._replay))

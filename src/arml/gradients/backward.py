@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.autograd import grad
 
 from arml._distributed import mean_over_processes
+from arml.gradients.second import needless_products_left_out
 
 Gradient: TypeAlias = Sequence[Tensor]
 """One tensor per shared parameter, at least float32; or a single tensor, all of them flattened."""
@@ -52,11 +53,12 @@ def double_backward(losses: Losses, shared: Sequence[Tensor], directions: Tensor
     stacked = torch.stack(list(losses))
     w = directions[0].to(stacked).detach().requires_grad_()
     u = differentiate((w * stacked).sum(), shared, create_graph=True)
-    rs = average([[part.detach() for part in u], *direction_gradients(losses, shared, directions[1:])])
-    products = [dot(u, r) for r in rs]
-    rows = [_slope(product, w) for product in products]
-    for row, product in zip(rows, products, strict=True):
-        check_sum(row, w, product, "an operation hides its second derivative from autograd")
+    values = [part.detach() for part in u]
+    rs = average([values, *direction_gradients(losses, shared, directions[1:])])
+    with needless_products_left_out(u):
+        rows = [_slope(u, r, w) for r in rs]
+    for row, r in zip(rows, rs, strict=True):
+        check_sum(row, w, dot(values, r), "an operation hides its second derivative from autograd")
     return torch.stack(rows).detach()
 
 
@@ -91,19 +93,19 @@ def direction_gradients(losses: Losses, shared: Sequence[Tensor], directions: Te
 def task_gradient(loss: Tensor, shared: Sequence[Tensor]) -> Gradient:
     """The gradient of one scalar, zero where it does not depend on a parameter."""
     if not loss.requires_grad:  # a constant stands for a task that is not in the batch
-        return [torch.zeros_like(p, dtype=torch.promote_types(p.dtype, torch.float32)) for p in shared]
+        return [_zero(p) for p in shared]
     return differentiate(loss, shared, create_graph=False)
 
 
 def differentiate(loss: Tensor, shared: Sequence[Tensor], *, create_graph: bool) -> list[Tensor]:
     """The gradient of ``loss`` in at least float32; the graph of ``loss`` is kept for the caller."""
-    parts = grad(loss, shared, retain_graph=True, create_graph=create_graph, materialize_grads=True)
-    return [part.to(torch.promote_types(part.dtype, torch.float32)) for part in parts]
+    parts = grad(loss, shared, retain_graph=True, create_graph=create_graph, allow_unused=True)
+    return [_zero(p) if part is None else _at_least_float32(part) for part, p in zip(parts, shared, strict=True)]
 
 
 def dot(a: Gradient, b: Gradient) -> Tensor:
-    """The inner product of two gradients."""
-    return torch.stack([(x * y).sum() for x, y in zip(a, b, strict=True)]).sum()
+    """The inner product of two gradients. No product of the size of a gradient is stored."""
+    return torch.stack([torch.dot(x.reshape(-1), y.reshape(-1)) for x, y in zip(a, b, strict=True)]).sum()
 
 
 def depends_on(losses: Losses, shared: Sequence[Tensor]) -> bool:
@@ -112,11 +114,23 @@ def depends_on(losses: Losses, shared: Sequence[Tensor]) -> bool:
     return any(part is not None for part in parts)
 
 
-def _slope(product: Tensor, w: Tensor) -> Tensor:
-    if not product.requires_grad:  # no loss touches any shared parameter
+def _slope(u: Gradient, r: Gradient, w: Tensor) -> Tensor:
+    """d<u(w), r>/dw, over the parameters that depend on w: those that a loss touches."""
+    touched = [(part, along) for part, along in zip(u, r, strict=True) if part.requires_grad]
+    if not touched:
         return torch.zeros_like(w)
-    (slope,) = grad(product, w, retain_graph=True, materialize_grads=True)
+    parts, along = zip(*touched, strict=True)
+    (slope,) = grad(parts, w, grad_outputs=along, retain_graph=True, materialize_grads=True)
     return slope
+
+
+def _zero(p: Tensor) -> Tensor:
+    """The gradient of a parameter that the loss does not touch: one number, wherever it is read."""
+    return torch.zeros((), dtype=torch.promote_types(p.dtype, torch.float32), device=p.device).expand(p.shape)
+
+
+def _at_least_float32(part: Tensor) -> Tensor:
+    return part.to(torch.promote_types(part.dtype, torch.float32))
 
 
 def _jacobian(losses: Losses, shared: Sequence[Tensor]) -> Tensor:

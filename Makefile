@@ -36,9 +36,8 @@ types: $(INSTALLED)  ## mypy, strict
 	$(BIN)/mypy
 
 bench: $(INSTALLED)  ## cost of an update against the number of tasks
-	$(BIN)/python benchmarks/augment.py
-	$(BIN)/python benchmarks/cost.py
-	$(BIN)/python benchmarks/whole_run.py
+	$(BIN)/python benchmarks/step.py
+	$(BIN)/arml bench
 
 docs: $(INSTALLED)   ## the documentation as HTML in docs/_build
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

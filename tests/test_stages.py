@@ -10,6 +10,7 @@ STAGES = [
     "gradients",
     "methods",
     "convergence",
+    "schedule",
     "losses",
     "reweighter",
     "langevin",

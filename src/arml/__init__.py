@@ -5,6 +5,7 @@ A training step travels down these stages, each of which imports only from those
 - ``gradients``: losses -> inner products of task gradients
 - ``methods``: inner products -> weights, one paper, one file
 - ``convergence``: weights -> whether they have settled
+- ``schedule``: when they are updated next
 - ``reweighter``: the module a user holds
 - ``langevin``: noise after the optimiser's step, for the two-stage algorithm
 
@@ -30,6 +31,7 @@ from arml.methods import (
     project_to_simplex,
 )
 from arml.reweighter import Reweighter
+from arml.schedule import Growing
 
 __version__ = "0.1.0"
 
@@ -42,6 +44,7 @@ __all__ = [
     "Fixed",
     "GatedARML",
     "GradNorm",
+    "Growing",
     "Langevin",
     "Method",
     "Needs",

@@ -16,6 +16,7 @@ from arml.gradients.shared import Shared, below, by_name
 from arml.gradients.signals import Signals
 from arml.losses import Aux, Closure, checked_names, filled, in_order, over_processes
 from arml.methods.base import Method
+from arml.schedule import Constant, Growing
 
 
 class Reweighter(nn.Module):
@@ -47,7 +48,7 @@ class Reweighter(nn.Module):
         tasks: Sequence[str],
         shared: Shared,
         *,
-        every: int = 10,
+        every: int | Growing = Growing(),  # noqa: B008 -- frozen
         aux_scale: float = 1.0,
         train_on_main: bool = True,
         convergence: Convergence | None = Convergence(),  # noqa: B008 -- frozen
@@ -59,19 +60,19 @@ class Reweighter(nn.Module):
             method: how losses and inner products become weights, such as ``ARML()``.
             tasks: names of the auxiliary tasks.
             shared: what all tasks go through: a module, its parameters, or ``shared_parameters(model, "trunk")``.
-            every: calls between two measurements of gradients. Methods that need none are updated at every call.
+            every: calls between two measurements of gradients: a number, or one that grows during training. Methods
+                that need no gradients are updated at every call.
             aux_scale: multiplies every auxiliary loss before anything else sees it.
             train_on_main: ``False``: the main loss only steers the weights and is not part of the result.
             convergence: when to stop measuring; ``None``: never.
             engine: how inner products are computed; ``None``: the cheapest way that works.
         """
         super().__init__()
-        if every < 1 or every != int(every):
-            raise ValueError(f"`every` should be a whole number of at least 1. Got {every!r}.")
         if not 0 < aux_scale < float("inf"):
             raise ValueError(f"`aux_scale` should be a positive number. Got {aux_scale!r}.")
         self.method, self.tasks = method, checked_names(tasks)
         self.every, self.aux_scale, self.train_on_main = every, aux_scale, train_on_main
+        self._schedule = every if isinstance(every, Growing) else Constant(every)
         self.convergence, self.engine = convergence, engine
         self.signals: Signals | None = None
         """What the last update was shown, for records and plots."""
@@ -87,7 +88,7 @@ class Reweighter(nn.Module):
         # Losses are scaled in one go, here and where they are measured: K products would be K nodes of every graph.
         self._scale = torch.tensor([1.0, *[aux_scale] * len(self.tasks)], dtype=like.dtype)
         self._progress = nothing_seen(like)
-        self._calls_to_wait = 0
+        self._calls, self._calls_to_wait = 0, 0
 
     @property
     def weights(self) -> dict[str, float]:
@@ -118,10 +119,11 @@ class Reweighter(nn.Module):
             start = RandomState()
             main, aux = closure()
         losses = in_order(self.tasks, main, aux)
-        if self.training and torch.is_grad_enabled() and not self.converged:
+        if self.training and torch.is_grad_enabled() and not self.converged and self.method.needs().losses:
             self._calls_to_wait = max(0, self._calls_to_wait - 1)
             if self._calls_to_wait == 0 or not self._measures_gradients():
                 self._update(losses, closure, start)
+            self._calls += 1
         return self._joint(losses)
 
     def _joint(self, losses: Sequence[Tensor | None]) -> Tensor:
@@ -145,7 +147,7 @@ class Reweighter(nn.Module):
         if self._measures_gradients():
             if not bool(everywhere.present[0]) or not bool(everywhere.present[1:].any()):
                 return  # nothing to compare: the next batch gets its chance
-            self._calls_to_wait = self.every
+            self._calls_to_wait = self._schedule.after(self._calls)
         scale = _kept(everywhere.scale) * self._scale
         if not self._is_finite(everywhere.values, local):
             return
@@ -219,6 +221,7 @@ class Reweighter(nn.Module):
         return {
             "tasks": list(self.tasks),
             "method": repr(self.method),
+            "calls": self._calls,
             "calls_to_wait": self._calls_to_wait,
             "weights": self._weights.clone(),
             "memory": [part.clone() for part in self._memory],
@@ -233,7 +236,7 @@ class Reweighter(nn.Module):
                     f"The checkpoint was made with {what} {state[what]}, this Reweighter has {mine}. "
                     "Make it with the same tasks, in the same order, and the same method."
                 )
-        self._calls_to_wait = state["calls_to_wait"]
+        self._calls, self._calls_to_wait = state["calls"], state["calls_to_wait"]
         self._weights = state["weights"].cpu().clone()
         self._memory = type(self._memory)(*(part.cpu().clone() for part in state["memory"]))
         self._progress = Progress(*(part.cpu().clone() for part in state["progress"]))

@@ -81,9 +81,18 @@ def dg_runs(root: Path, *, seeds=2, shots=(1, 5), targets=("digits",), dataset="
 
 
 def cost_file(path: Path) -> Path:
-    """As `benchmarks/cost.py` writes it: the fast way costs 3 at every K, the slow one K."""
+    """As `arml bench` writes it, on two networks: the fast way costs 3 at every K, the slow one K."""
     rows = [
-        {"name": name, "num_aux": k, "ratio": ratio, "median": ratio, "low": 0.9 * ratio, "high": 1.1 * ratio, "n": 15}
+        {
+            "kind": kind,
+            "name": name,
+            "num_aux": k,
+            "ratio": ratio,
+            "median": ratio,
+            "low": 0.9 * ratio,
+            "high": 1.1 * ratio,
+        }
+        for kind in ("MLP", "ResNet18")
         for k in (2, 10)
         for name, ratio in (("fixed weights", 1.0), ("pairwise", float(k)), ("double_backward", 3.0))
     ]

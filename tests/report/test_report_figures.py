@@ -77,7 +77,8 @@ def test_the_matrix_has_a_gap_where_main_and_auxiliary_are_the_same(charts):
 
 
 def test_costs_are_told_apart(charts):
-    fixed, pairwise, double = charts["cost"].panels[0].series
+    assert [panel.title for panel in charts["cost"].panels] == ["MLP", "ResNet18"]
+    fixed, pairwise, double = charts["cost"].panels[1].series
     assert (pairwise.x, pairwise.y) == ([2, 10], [2.0, 10.0])
     assert pairwise.low == pytest.approx([1.8, 9.0])
     assert double.y == [3.0, 3.0]

@@ -113,6 +113,9 @@ def test_long_records_are_thinned_and_keep_their_end(tmp_path):
 
 def test_cost_files_are_read_beside_records(tmp_path):
     cost_file(tmp_path / "cost.json")
-    assert Cost("pairwise", 10, 10.0, 9.0, 11.0) in collect([tmp_path]).costs
+    assert Cost("pairwise", 10, 10.0, 9.0, 11.0, "ResNet18") in collect([tmp_path]).costs
+    without_kinds = [{"name": "x", "num_aux": 2, "ratio": 3.0, "median": 6.0, "low": 4.0, "high": 8.0}]
+    (tmp_path / "cost.json").write_text(json.dumps({"timings": without_kinds}))
+    assert collect([tmp_path]).costs == [Cost("x", 2, 3.0, 2.0, 4.0)]
     (tmp_path / "cost.json").write_text('{"something": "else"}')
     assert collect([tmp_path]).skipped == [(tmp_path / "cost.json", "KeyError: 'timings'")]

@@ -26,6 +26,7 @@ from arml.lab.run import Run
 from arml.langevin import Langevin
 from arml.methods import ARML, OLAUX, AdaLoss, CosineSim, Fixed, GatedARML, GradNorm, Method, Uniform
 from arml.reweighter import Reweighter
+from arml.schedule import Growing
 
 T = TypeVar("T")
 Count = Callable[[int, int], None]
@@ -123,8 +124,8 @@ def preprocess_of(weights: str, num_channels: int) -> Callable[[Tensor], Tensor]
 def optimizer_of(run: Run, network: Network, lr: float) -> Optimizer:
     """Adam, or stochastic gradient descent with momentum."""
     if run.optimizer == "sgd":
-        return SGD(network.parameters(), lr, momentum=run.momentum, weight_decay=run.weight_decay)
-    return Adam(network.parameters(), lr, weight_decay=run.weight_decay)
+        return SGD(network.parameters(), lr, momentum=run.momentum, weight_decay=run.weight_decay, fused=True)
+    return Adam(network.parameters(), lr, weight_decay=run.weight_decay, fused=True)
 
 
 def reweighter_of(run: Run, tasks: Sequence[str], trunk: Trunk, *, train_on_main: bool = True) -> Reweighter | None:
@@ -141,7 +142,7 @@ def reweighter_of(run: Run, tasks: Sequence[str], trunk: Trunk, *, train_on_main
         method,
         tasks,
         trunk,
-        every=run.every,
+        every=Growing(run.every) if run.growing else run.every,
         aux_scale=run.aux_scale,
         train_on_main=train_on_main,
         convergence=rule,

@@ -24,7 +24,7 @@ class ReportRuns:
     """Tables, figures, a verdict on each auxiliary task, and a page to open in a browser."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of runs, single runs, record files, or a cost.json of `make bench`."""
+    """Folders of runs, single runs, record files, or a cost.json of `arml bench`."""
     out: Path = Path("report")
     """Where index.html, tables.md, tables.tex and figures are written."""
     paper: bool = False

@@ -13,9 +13,22 @@ from arml.gradients.backward import (
     Gradient,
     Losses,
     direction_gradients,
+    dot,
     double_backward,
+    is_compiled,
     one_by_one,
     pairwise,
+    task_gradient,
+)
+
+CLOSURE = " Where that grows with the tasks, pass a closure: reweighter(closure=...) stays cheap for any number."
+"""What helps where there is no second derivative."""
+
+
+ONE_PASS = (
+    "The compiled network allows one backward pass only, and an update of the weights needs more. Set "
+    "torch._functorch.config.donated_buffer = False before the network is first called, and let the environment "
+    "variable TORCHINDUCTOR_CACHE_DIR name an empty folder: code that was compiled earlier is used again otherwise."
 )
 
 
@@ -40,6 +53,7 @@ class Auto:
 
     def __call__(self, losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
         """A [D, 1 + K], the mean over processes."""
+        self._check_repeatable(losses, shared)
         by_graph: list[Engine] = [pairwise] if len(losses) <= 3 else [double_backward, one_by_one]
         *attempts, last = [*self._first, *by_graph]
         for engine in attempts:
@@ -54,6 +68,13 @@ class Auto:
                 self._give_up(engine, error)
         return attempt(last, losses, shared, directions)
 
+    def _check_repeatable(self, losses: Losses, shared: Sequence[Tensor]) -> None:
+        """Once: compiled code may overwrite in a backward pass what the next one needs, and does not always say so."""
+        if check_repeatable.__name__ not in self._passed:
+            self._passed.add(check_repeatable.__name__)
+            if is_compiled(losses):
+                check_repeatable(losses, shared)
+
     def _try_all_tasks(self, engine: Engine, losses: Losses, shared: Sequence[Tensor]) -> None:
         """Once: a direction in which every task counts, so that a task without second derivative is noticed."""
         if engine is double_backward and _name(engine) not in self._passed:
@@ -65,9 +86,23 @@ class Auto:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         warnings.warn(
             f"Inner products of task gradients: {_name(engine)} does not work here and is not tried again ({reason}). "
-            "Another way is used: same numbers, more time.",
+            f"Another way is used: same numbers, more time.{CLOSURE if engine is double_backward else ''}",
             stacklevel=2,
         )
+
+
+def check_repeatable(losses: Losses, shared: Sequence[Tensor]) -> None:
+    """Raises unless a second backward pass through the graph gives what the first one gave."""
+    total = torch.stack(list(losses)).sum()
+    try:
+        first, second = (task_gradient(total, shared) for _ in range(2))
+    except RuntimeError as error:
+        if "donated" in str(error):
+            raise ValueError(ONE_PASS) from error
+        raise
+    apart = [a - b for a, b in zip(first, second, strict=True)]
+    if dot(apart, apart) > 1e-6 * dot(first, first):
+        raise ValueError(ONE_PASS)
 
 
 def attempt(engine: Engine, losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ caller's own ``backward()``. Under ``torch.distributed`` g_i is the mean over pr
 """
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import TypeAlias
 
 import torch
@@ -35,7 +36,7 @@ def pairwise(losses: Losses, shared: Sequence[Tensor], directions: Tensor, avera
     """One backward pass and one stored gradient for each task: time and memory grow with K. Best for K <= 2."""
     jacobian = _jacobian(losses, shared)
     rs = average([[r] for r in directions.to(jacobian) @ jacobian])
-    return torch.cat([r for (r,) in rs]).view(len(directions), -1) @ jacobian.T
+    return torch.stack([jacobian @ r for (r,) in rs])
 
 
 def one_by_one(losses: Losses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
@@ -108,6 +109,20 @@ def dot(a: Gradient, b: Gradient) -> Tensor:
     return torch.stack([torch.dot(x.reshape(-1), y.reshape(-1)) for x, y in zip(a, b, strict=True)]).sum()
 
 
+def is_compiled(losses: Losses) -> bool:
+    """Whether a part of the graph was made by ``torch.compile``."""
+    found: set[object] = set()
+    waiting = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
+    while waiting:
+        node = waiting.pop()
+        if node.name().startswith("CompiledFunction"):
+            return True
+        new = {parent for parent, _ in node.next_functions if parent is not None} - found
+        found |= new
+        waiting.extend(new)
+    return False
+
+
 def depends_on(losses: Losses, shared: Sequence[Tensor]) -> bool:
     """Whether any of the losses was computed from any of the shared parameters."""
     parts = grad(torch.stack(list(losses)).sum(), shared, retain_graph=True, allow_unused=True)
@@ -129,10 +144,18 @@ def _zero(p: Tensor) -> Tensor:
     return torch.zeros((), dtype=torch.promote_types(p.dtype, torch.float32), device=p.device).expand(p.shape)
 
 
+def _common_dtype(shared: Sequence[Tensor]) -> torch.dtype:
+    return reduce(torch.promote_types, (p.dtype for p in shared))
+
+
 def _at_least_float32(part: Tensor) -> Tensor:
     return part.to(torch.promote_types(part.dtype, torch.float32))
 
 
 def _jacobian(losses: Losses, shared: Sequence[Tensor]) -> Tensor:
-    rows = [torch.cat([part.flatten() for part in task_gradient(loss, shared)]) for loss in losses]
-    return torch.stack(rows)
+    """[1 + K, P], filled row by row: rows put together at the end would need twice the memory."""
+    dtype = torch.promote_types(_common_dtype(shared), torch.float32)
+    rows = torch.empty(len(losses), sum(p.numel() for p in shared), dtype=dtype, device=losses[0].device)
+    for row, loss in zip(rows, losses, strict=True):
+        torch.cat([part.reshape(-1) for part in task_gradient(loss, shared)], out=row)
+    return rows

@@ -131,7 +131,7 @@ class CentralDifferences:
             return torch.zeros_like(self._losses_at(shared, r, 0.0))
         precision = max(torch.finfo(p.dtype).eps for p in shared)
         # Kinks (ReLU) make the error grow like h, rounding like 1 / h: the best h goes with the root of the precision.
-        h = float(2 * precision**0.5 / length)
+        h = float(precision**0.5 / 2 / length)
         return (self._losses_at(shared, r, h) - self._losses_at(shared, r, -h)) / (2 * h)
 
     def _losses_at(self, shared: Sequence[Tensor], r: Gradient, h: float) -> Tensor:

@@ -89,6 +89,8 @@ class Run(ABC):
     """Step size of the weights of ARML, Gated ARML and OL_AUX; none: the method's own default."""
     every: int = 5
     """Steps between two updates of the weights."""
+    growing: bool = False
+    """Update more often at first: an update after n steps is followed by one 1 + n // 10 later, --every at most."""
     window: int = 2
     """For arml_full: updates in a window by which convergence is judged."""
     temperature: float = 1.0

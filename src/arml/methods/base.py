@@ -15,6 +15,8 @@ S = TypeVar("S", bound=tuple[Tensor, ...])
 class Needs:
     """What a method must be shown besides the losses and the directions it asks for."""
 
+    losses: bool = True
+    """``False``: the weights never change, whatever the losses are."""
     gram: bool = False
     """The whole Gram matrix."""
     norms: bool = False

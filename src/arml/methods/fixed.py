@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
-from arml.methods.base import Method, Weights, beside_main
+from arml.methods.base import Method, Needs, Weights, beside_main
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,10 @@ class Fixed(Method[Weights]):
         object.__setattr__(self, "weights", tuple(float(w) for w in self.weights))
         if not all(0 <= w < float("inf") for w in self.weights):
             raise ValueError(f"Fixed: weights should be numbers of at least 0. Got {self.weights}.")
+
+    def needs(self) -> Needs:
+        """Nothing."""
+        return Needs(losses=False)
 
     def init(self, like: Tensor) -> Weights:
         """The given weights."""

@@ -6,12 +6,16 @@ import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
-from arml.methods.base import Method, Weights
+from arml.methods.base import Method, Needs, Weights
 
 
 @dataclass(frozen=True)
 class Uniform(Method[Weights]):
     r"""All weights are 1: :math:`w_k = 1`. What most people train with, and the baseline of every comparison."""
+
+    def needs(self) -> Needs:
+        """Nothing."""
+        return Needs(losses=False)
 
     def init(self, like: Tensor) -> Weights:
         """Weights of 1."""

@@ -73,6 +73,7 @@ class Lines(NamedTuple):
     level_title: str = ""
     bounds: Bounds = Bounds()
     """Of y."""
+    log_y: bool = False
 
 
 class Dot(NamedTuple):

@@ -119,22 +119,27 @@ def matrix_chart(matrix: Matrix) -> Heat:
 
 
 def cost_chart(costs: Sequence[Cost]) -> Lines:
-    """Cost of a step that updates the weights against the number of auxiliary tasks."""
-    names = dict.fromkeys(cost.name for cost in costs)
-    grouped = {name: sorted((c for c in costs if c.name == name), key=lambda c: c.num_aux) for name in names}
-    series = tuple(
-        Series(name, *(list(column) for column in zip(*(cost[1:] for cost in members), strict=True)))
-        for name, members in grouped.items()
-    )
+    """Cost of a step that updates the weights against the number of auxiliary tasks, a panel for each network."""
+    panels = tuple(_costs_of(kind, costs) for kind in dict.fromkeys(cost.kind for cost in costs))
+    ends = " ".join(spoken(f"At the largest K{', ' + panel.title if panel.title else ''}", panel) for panel in panels)
     return Lines(
         "cost",
         "Cost of an update against the number of auxiliary tasks",
         "Time of a training step that updates the weights; 1 is the same step with fixed weights. The band spans the "
-        f"quartiles. {spoken('At the largest K', Panel('', series))}",
+        f"quartiles. {ends}",
         "auxiliary tasks K",
         "time, fixed weights = 1",
-        (Panel("", series),),
+        panels,
         log_x=True,
+        log_y=True,
         level=1.0,
         level_title="fixed weights",
     )
+
+
+def _costs_of(kind: str, costs: Sequence[Cost]) -> Panel:
+    of_kind = sorted((cost for cost in costs if cost.kind == kind), key=lambda cost: cost.num_aux)
+    names = dict.fromkeys(cost.name for cost in costs if cost.kind == kind)
+    grouped = {name: [cost for cost in of_kind if cost.name == name] for name in names}
+    columns = {name: zip(*(cost[1:5] for cost in members), strict=True) for name, members in grouped.items()}
+    return Panel(kind, tuple(Series(name, *(list(column) for column in found)) for name, found in columns.items()))

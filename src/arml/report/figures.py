@@ -93,6 +93,8 @@ def _draw_panel(ax: Axes, panel: Panel, chart: Lines) -> None:
         _log_axis(ax, sorted({x for series in panel.series for x in series.x}))
     else:
         ax.locator_params(axis="x", integer=True)  # there are no half steps, and no half shots
+    if chart.log_y:
+        ax.set_yscale("log")
     ax.set_title(_broken(panel.title, PANEL - 0.2, PANEL_SIZE), fontsize=PANEL_SIZE)
     ax.set_xlabel(_broken(chart.x_title, PANEL - 0.6, NAME_SIZE))
     ax.grid(alpha=0.3)

@@ -85,7 +85,8 @@ def _layout(chart: Lines) -> Json:
     if chart.log_x:
         ticks = sorted({x for panel in chart.panels for series in panel.series for x in series.x})
         x_axis |= {"type": "log", "tickvals": _rounded(ticks), "ticktext": [f"{tick:g}" for tick in ticks]}
-    y_axis = {"title": {"text": _plain(chart.y_title)}, **_clipped_axis(chart.bounds)}
+    scale = {"type": "log"} if chart.log_y else {}
+    y_axis = {"title": {"text": _plain(chart.y_title)}, **_clipped_axis(chart.bounds), **scale}
     layout: Json = {"xaxis": x_axis, "yaxis": y_axis, "height": 420}
     if chart.level is not None:
         layout["shapes"] = [

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +25,8 @@ class Cost(NamedTuple):
     """Lower quartile of the repetitions."""
     high: float
     """Upper quartile."""
+    kind: str = ""
+    """Of the network."""
 
 
 class Collected(NamedTuple):
@@ -36,7 +38,7 @@ class Collected(NamedTuple):
     skipped: list[tuple[Path, str]]
     """Files that are not used, and why."""
     costs: list[Cost]
-    """Measurements of ``benchmarks/cost.py``."""
+    """Measurements of `arml bench`."""
 
 
 def collect(paths: Sequence[Path]) -> Collected:
@@ -146,13 +148,13 @@ def _thinned(recorded: Recorded) -> Recorded:
 
 
 def _costs(path: Path) -> list[Cost]:
-    rows = json.loads(path.read_text())["timings"]
-    return [
-        Cost(
-            row["name"], row["num_aux"], row["ratio"], *(row["ratio"] * row[q] / row["median"] for q in ("low", "high"))
-        )
-        for row in rows
-    ]
+    return [cost(row) for row in json.loads(path.read_text())["timings"]]
+
+
+def cost(row: Mapping[str, Any]) -> Cost:
+    """One of the ``timings`` of a cost file; files of before there were kinds of networks have none."""
+    low, high = (row["ratio"] * row[q] / row["median"] for q in ("low", "high"))
+    return Cost(row["name"], row["num_aux"], row["ratio"], low, high, row.get("kind", ""))
 
 
 def _last_line(path: Path) -> str:

@@ -106,7 +106,8 @@ def test_the_discriminator_learns_the_groups_from_the_features_of_the_step():
         optimizer.zero_grad()
         discrimination(twin, features, pairs).backward()
         optimizer.step()
-    assert_close(weights(learner.adversary.network), weights(twin), **EXACT)
+    # Fused Adam rounds differently.
+    assert_close(weights(learner.adversary.network), weights(twin), rtol=1e-6, atol=1e-8)
 
 
 def test_stage_three_adds_confusion_to_the_target_only():

@@ -107,7 +107,7 @@ class FADA(DomainLearner):
         """Makes the discriminator for the features of ``network``."""
         weight = network.heads["class"].get_parameter("weight")
         made = discriminator(weight.shape[1], self.settings.hidden).to(weight)
-        self._adversary = _Adversary(made, Adam(made.parameters(), lr=self.settings.discriminator_lr))
+        self._adversary = _Adversary(made, Adam(made.parameters(), lr=self.settings.discriminator_lr, fused=True))
 
     def losses(
         self, network: Network, batch: DomainBatch, step: int, generator: torch.Generator

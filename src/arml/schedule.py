@@ -1,0 +1,52 @@
+"""When the weights are updated next."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Growing:
+    """Often at first, rarely later: an update after n calls is followed by the next one min(most, 1 + n // rate) later.
+
+    Weights go most of their way in the first steps, where few updates would lag behind. Later on they hardly move, and
+    frequent updates would be spent on noise.
+
+    >>> schedule, n = Growing(most=4, rate=3), 0
+    >>> for _ in range(8):
+    ...     print(n, end=" ")
+    ...     n += schedule.after(n)
+    0 1 2 3 5 7 10 14
+    """
+
+    most: int = 25
+    """Calls between two updates in the long run."""
+    rate: int = 10
+    """Calls in which the distance of updates grows by one."""
+
+    def __post_init__(self) -> None:
+        for name in ("most", "rate"):
+            check_whole(f"Growing: `{name}`", getattr(self, name))
+
+    def after(self, calls: int) -> int:
+        """Calls from an update after ``calls`` others to the next one."""
+        return min(self.most, 1 + calls // self.rate)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """An update every ``every`` calls."""
+
+    every: int
+
+    def __post_init__(self) -> None:
+        check_whole("`every`", self.every)
+
+    def after(self, calls: int) -> int:
+        """Always the same."""
+        del calls
+        return self.every
+
+
+def check_whole(what: str, number: int) -> None:
+    """Raises unless ``number`` is a whole number of at least 1."""
+    if number < 1 or number != int(number):
+        raise ValueError(f"{what} should be a whole number of at least 1. Got {number!r}.")

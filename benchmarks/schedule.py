@@ -1,15 +1,17 @@
 """How rarely can the weights be updated? ARML on the embedded settings, with an update every 1, 5, 10, 20 and 50 steps.
 
 Each seed is compared with itself at every = 1: how far the weights are from those updated at every step, over the whole
-run, and what that does to the test error. Two forms: the step of the weights as it is, and the step times ``every``,
-where one measurement stands for all the steps until the next.
+run, and what that does to the test error. Two forms: the step of the weights as it is, and the step times the root of
+``every``, which keeps the noise of an update at every step. The last line of each table is the Reweighter's default:
+often at first, rarely later.
 """
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
@@ -24,6 +26,7 @@ from arml.lab.run import Run
 from arml.lab.trace import read, result
 from arml.methods import ARML
 from arml.report.summary import Summary, paired_difference, summarise
+from arml.schedule import Growing
 
 SETTINGS: dict[str, Run] = {
     "digits, 2 tasks on unlabelled images": semi_supervised.cpu("digits"),
@@ -38,17 +41,21 @@ class Schedule:
     """When weights are updated, and how far they go."""
 
     every: int
-    scaled: bool
-    """Whether the step is multiplied by ``every``."""
+    longer: bool = False
+    """Whether the step is multiplied by the root of ``every``."""
+    growing: bool = False
+    """Whether updates come more often at first."""
 
     def title(self) -> str:
         """As tables have it."""
-        return f"{self.every}" + (f", step x {self.every}" if self.scaled else "")
+        if self.growing:
+            return f"growing to {self.every}"
+        return f"{self.every}" + (f", step x {math.sqrt(self.every):.1f}" if self.longer else "")
 
     def of(self, base: Run, seed: int) -> Run:
         """The run with this schedule."""
-        step = ARML().lr * (self.every if self.scaled else 1)
-        return replace(base, method="arml", seed=seed, every=self.every, weight_lr=step)
+        step = ARML().lr * (math.sqrt(self.every) if self.longer else 1)
+        return replace(base, method="arml", seed=seed, every=self.every, weight_lr=step, growing=self.growing)
 
 
 class Outcome(NamedTuple):
@@ -73,8 +80,9 @@ class Line(NamedTuple):
 
 
 def schedules(every: Sequence[int]) -> list[Schedule]:
-    """Both forms of each; at 1 they are the same."""
-    return [Schedule(e, scaled) for scaled in (False, True) for e in every if e > 1 or not scaled]
+    """Both forms of each, which are the same at 1, and the default."""
+    constant = [Schedule(e, longer) for longer in (False, True) for e in every if e > 1 or not longer]
+    return [*constant, Schedule(Growing().most, growing=True)]
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -109,7 +117,7 @@ def _outcome(folder: Path) -> Outcome:
 
 def _lines(found: dict[tuple[str, Schedule, int], Outcome], options: argparse.Namespace) -> Iterator[Line]:
     for name in SETTINGS:
-        often = [found[name, Schedule(1, False), seed] for seed in range(options.seeds)]
+        often = [found[name, Schedule(1), seed] for seed in range(options.seeds)]
         for schedule in schedules(options.every):
             mine = [found[name, schedule, seed] for seed in range(options.seeds)]
             yield Line(
@@ -130,7 +138,7 @@ def distance(path: list[list[float]], other: list[list[float]]) -> float:
 
 def _way(found: dict[tuple[str, Schedule, int], Outcome], name: str, seeds: int) -> tuple[Summary, float]:
     """Yardsticks for distances: how far weights updated at every step go from equal ones, and from another seed's."""
-    paths = [found[name, Schedule(1, False), seed].path for seed in range(seeds)]
+    paths = [found[name, Schedule(1), seed].path for seed in range(seeds)]
     others = [distance(a, b) for i, a in enumerate(paths) for b in paths[:i]]
     return summarise([distance(path, [[1.0] * len(ws) for ws in path]) for path in paths]), mean(others)
 
@@ -151,7 +159,7 @@ def _table(name: str, lines: Sequence[Line], way: tuple[Summary, float], seeds: 
 def _as_json(line: Line) -> dict[str, Any]:
     summaries = {"distance": line.distance, "error": line.error, "difference": line.difference}
     described = {name: None if one is None else one._asdict() for name, one in summaries.items()}
-    return {"setting": line.setting, "every": line.schedule.every, "scaled": line.schedule.scaled, **described}
+    return {"setting": line.setting, **asdict(line.schedule), **described}
 
 
 def _options(words: Sequence[str] | None) -> argparse.Namespace:

@@ -1,6 +1,7 @@
 """What every method owes its users."""
 
 import dataclasses
+from dataclasses import replace
 
 import pytest
 import torch
@@ -51,10 +52,22 @@ def test_arguments_are_untouched(method):
     _, state = run(method, range(3))
     jacobian, losses = random_step(3)
     signals = signals_from(jacobian, losses, method, state)
-    before = [part.clone() for part in (*state, *(s for s in signals if s is not None))]
+    before = [part.clone() for part in (*state, *filter(torch.is_tensor, signals))]
     method.update(state, signals)
-    after = [*state, *(s for s in signals if s is not None)]
+    after = [*state, *filter(torch.is_tensor, signals)]
     assert all(torch.equal(a.nan_to_num(7), b.nan_to_num(7)) for a, b in zip(before, after, strict=True))
+
+
+@every_method
+def test_a_longer_stride_is_a_larger_step_size(method):
+    """Exactly where a method has a step size, and without effect where it has none."""
+    _, state = run(method, range(3))
+    signals = signals_from(*random_step(3), method, state)._replace(stride=2.0)
+    found, _ = method.update(state, signals)
+    step = {"arml": replace(method.arml, lr=2 * method.arml.lr)} if hasattr(method, "arml") else {}
+    step |= {"lr": 2 * method.lr} if hasattr(method, "lr") else {}
+    expected, _ = replace(method, **step).update(state, signals._replace(stride=1.0))
+    assert torch.equal(found, expected)
 
 
 @every_method

@@ -145,6 +145,7 @@ def test_by_default_measures_often_at_first_and_rarely_later():
         last = reweighter.signals
     assert measured[:16] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20]
     assert {later - earlier for earlier, later in zip(measured[-6:], measured[-5:], strict=False)} == {25}
+    assert last.stride == 5  # the root of it
 
 
 def test_methods_without_gradients_are_updated_at_every_call():

@@ -148,6 +148,7 @@ class Reweighter(nn.Module):
             if not bool(everywhere.present[0]) or not bool(everywhere.present[1:].any()):
                 return  # nothing to compare: the next batch gets its chance
             self._calls_to_wait = self._schedule.after(self._calls)
+        stride = self._schedule.stride(self._calls_to_wait) if self._measures_gradients() else 1.0
         scale = _kept(everywhere.scale) * self._scale
         if not self._is_finite(everywhere.values, local):
             return
@@ -158,7 +159,7 @@ class Reweighter(nn.Module):
         if products and not any(bool(part.any()) for part in products):
             self._check_connected(local)
         values = _kept(everywhere.values) * self._scale
-        self.signals = signals._replace(losses=values, present=everywhere.present.cpu())
+        self.signals = signals._replace(losses=values, present=everywhere.present.cpu(), stride=stride)
         self._weights, self._memory = self.method.update(self._memory, self.signals)
         if products and self.convergence is not None:
             self._progress = self.convergence.update(self._progress, self._weights)

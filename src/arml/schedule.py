@@ -1,14 +1,19 @@
 """When the weights are updated next."""
 
+import math
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Growing:
-    """Often at first, rarely later: an update after n calls is followed by the next one min(most, 1 + n // rate) later.
+    r"""Often at first, rarely later: after n calls the next update is g = min(most, 1 + n // rate) calls away.
 
     Weights go most of their way in the first steps, where few updates would lag behind. Later on they hardly move, and
     frequent updates would be spent on noise.
+
+    Such an update steps :math:`\sqrt g` times as far. So the noise of measurements shakes the weights as much as with
+    an update at every call: g steps :math:`\beta\xi_i` and one step :math:`\sqrt g\,\beta\xi` have the same variance.
+    A step g times as far would keep the mean speed, too, but at g times the variance.
 
     >>> schedule, n = Growing(most=4, rate=3), 0
     >>> for _ in range(8):
@@ -30,10 +35,14 @@ class Growing:
         """Calls from an update after ``calls`` others to the next one."""
         return min(self.most, 1 + calls // self.rate)
 
+    def stride(self, gap: int) -> float:
+        """How many times its own step size a method steps when the next update is ``gap`` calls away."""
+        return math.sqrt(gap)
+
 
 @dataclass(frozen=True)
 class Constant:
-    """An update every ``every`` calls."""
+    """An update every ``every`` calls, with the method's own step size."""
 
     every: int
 
@@ -44,6 +53,11 @@ class Constant:
         """Always the same."""
         del calls
         return self.every
+
+    def stride(self, gap: int) -> float:
+        """Always 1."""
+        del gap
+        return 1.0
 
 
 def check_whole(what: str, number: int) -> None:

@@ -22,6 +22,8 @@ class Signals(NamedTuple):
     """[1 + K]: ||g_i||, for methods that need no more of the gradients."""
     present: Tensor | None = None
     """[1 + K] of bool; ``None`` when every task is in the batch."""
+    stride: float = 1.0
+    """How many times its own step size a method should step: more than 1 where updates are rare."""
 
     def seen(self) -> Tensor:
         """[1 + K] of bool: which tasks the batch holds."""

@@ -90,7 +90,8 @@ class Run(ABC):
     every: int = 5
     """Steps between two updates of the weights."""
     growing: bool = False
-    """Update more often at first: an update after n steps is followed by one 1 + n // 10 later, --every at most."""
+    """Update more often at first: after n steps the next update is g = 1 + n // 10 steps away, but --every at most, and
+    goes root g times as far."""
     window: int = 2
     """For arml_full: updates in a window by which convergence is judged."""
     temperature: float = 1.0

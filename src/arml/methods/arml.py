@@ -70,14 +70,14 @@ class ARML(Method[ARMLMemory]):
 
     def step(self, state: ARMLMemory, signals: Signals, here: Tensor) -> tuple[Tensor, ARMLMemory]:
         """beta times the slope [K], scaled if ``scale_free``; and the memory of its size."""
-        slope = -2 * asked_for(signals.alignment, "an alignment")[0, 1:]
+        slope, lr = -2 * asked_for(signals.alignment, "an alignment")[0, 1:], self.lr * signals.stride
         if not self.scale_free:
-            return self.lr * slope, state
+            return lr * slope, state
         mean_square = self.decay * state.mean_square + (1 - self.decay) * slope[here].square().mean()
         updates = state.updates + 1
         size = (mean_square / (1 - self.decay**updates)).sqrt()
         slope = torch.where(size > 0, slope / size, torch.zeros_like(slope))
-        return self.lr * slope, state._replace(mean_square=mean_square, updates=updates)
+        return lr * slope, state._replace(mean_square=mean_square, updates=updates)
 
     def move(self, alpha: Tensor, step: Tensor, free: Tensor, *, total: float | Tensor) -> Tensor:
         """``alpha`` moved by ``-step`` where ``free``, with all weights summing to ``total``."""

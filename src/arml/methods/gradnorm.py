@@ -63,7 +63,7 @@ class GradNorm(Method[GradNormMemory]):
         lengths, losses = asked_for(signals.norms, "norms")[1:], signals.losses[1:]
         first = torch.where(here & state.first.isnan(), losses, state.first)
         alpha = state.weights[1:].clone()
-        alpha[here] = self._step(alpha[here], lengths[here], self._rates(losses[here], first[here]))
+        alpha[here] = self._step(alpha[here], lengths[here], self._rates(losses[here], first[here]), signals.stride)
         weights = beside_main(alpha)
         return weights, GradNormMemory(weights, first)
 
@@ -73,9 +73,9 @@ class GradNorm(Method[GradNormMemory]):
         left = torch.where(known, losses / first, torch.zeros_like(losses))
         return torch.where(known, left / left[known].mean(), torch.ones_like(losses))
 
-    def _step(self, alpha: Tensor, lengths: Tensor, rates: Tensor) -> Tensor:
+    def _step(self, alpha: Tensor, lengths: Tensor, rates: Tensor, stride: float) -> Tensor:
         weighted = alpha * lengths
         target = weighted.mean() * rates**self.asymmetry
-        moved = (alpha - self.lr * torch.sign(weighted - target) * lengths).clamp(min=0)
+        moved = (alpha - self.lr * stride * torch.sign(weighted - target) * lengths).clamp(min=0)
         # A step so long that it would switch every task off is not taken.
         return moved * (alpha.sum() / moved.sum()) if bool(moved.sum() > 0) else alpha

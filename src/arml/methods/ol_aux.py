@@ -56,7 +56,7 @@ class OLAUX(Method[OLAUXMemory]):
         accumulated = state.accumulated + torch.where(here, products, torch.zeros_like(products))
         if state.updates + 1 < self.horizon:
             return state.weights, state._replace(accumulated=accumulated, updates=state.updates + 1)
-        moved = (state.weights[1:] + self.lr * accumulated).clamp(min=0)
+        moved = (state.weights[1:] + self.lr * signals.stride * accumulated).clamp(min=0)
         weights = beside_main(torch.where(here, moved, state.weights[1:]))
         # What a task that is missing now has gathered waits for its next turn.
         left = torch.where(here, torch.zeros_like(accumulated), accumulated)

@@ -92,6 +92,7 @@ def main(words: Sequence[str] | None = None) -> int:
         (name, schedule, seed): schedule.of(replace(base, **({"steps": options.steps} if options.steps else {})), seed)
         for seed in range(options.seeds)
         for name, base in SETTINGS.items()
+        if base.setting in options.settings
         for schedule in schedules(options.every)
     }
     ended = run_with_progress(list(plan.values()), options.out, Path("data"), options.workers, console)
@@ -99,7 +100,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return 1
     found = {case: _outcome(options.out / run.name()) for case, run in plan.items()}
     lines = list(_lines(found, options))
-    for name in SETTINGS:
+    for name in dict.fromkeys(line.setting for line in lines):
         mine = [line for line in lines if line.setting == name]
         console.print(_table(name, mine, _way(found, name, options.seeds), options.seeds))
     path = options.out / "schedule.json"
@@ -116,7 +117,7 @@ def _outcome(folder: Path) -> Outcome:
 
 
 def _lines(found: dict[tuple[str, Schedule, int], Outcome], options: argparse.Namespace) -> Iterator[Line]:
-    for name in SETTINGS:
+    for name in dict.fromkeys(name for name, _, _ in found):
         often = [found[name, Schedule(1), seed] for seed in range(options.seeds)]
         for schedule in schedules(options.every):
             mine = [found[name, schedule, seed] for seed in range(options.seeds)]
@@ -166,6 +167,8 @@ def _options(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--every", type=int, nargs="+", default=EVERY)
+    settings = [base.setting for base in SETTINGS.values()]
+    parser.add_argument("--settings", nargs="+", choices=settings, default=settings)
     parser.add_argument("--steps", type=int, help="of each run; the preset's unless given")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("runs/schedule"))

@@ -77,3 +77,19 @@ def test_step_says_what_compiling_needs(tmp_path: Path) -> None:
     assert ran.returncode == 2
     assert "there is no no-such-compiler" in ran.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_schedule_compares_every_schedule_with_updates_at_every_step(tmp_path: Path) -> None:
+    settings = ["--settings", "mlc", "--steps", "30", "--every", "1", "5", "--seeds", "2", "--workers", "1"]
+    ran = run("benchmarks/schedule.py", *settings, "--out", str(tmp_path))
+    assert ran.returncode == 0, ran.stderr
+    assert all(words in ran.stdout for words in ["yeast, 13 targets, n = 2 seeds", "5, step x 2.2", "growing to 25"])
+    lines = json.loads((tmp_path / "schedule.json").read_text())["lines"]
+    assert [(line["every"], line["longer"], line["growing"]) for line in lines] == [
+        (1, False, False),
+        (5, False, False),
+        (5, True, False),
+        (25, False, True),
+    ]
+    assert lines[0]["distance"]["mean"] == 0
+    assert all(line["distance"]["mean"] > 0 and line["difference"]["n"] == 2 for line in lines[1:])

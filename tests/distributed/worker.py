@@ -423,3 +423,5 @@ def main(output: Path, scenarios: list[str]) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), sys.argv[2:])
+    sys.stdout.flush()
+    os._exit(0)  # everything is written; threads of torch that are still about may abort a process that ends by itself

@@ -27,9 +27,8 @@ from arml.bench.measure import Timing, summary, turns
 from arml.bench.peers import RATE
 from arml.bench.problems import Kind, Problem
 from arml.bench.ways import DIFFERENCES, DUAL, FIXED, GRAPH, reweighter_of
-from arml.gradients import CentralDifferences, DualNumbers, Engine, Signals, double_backward, one_by_one, pairwise
-from arml.methods import ARML, GradNorm, Method
-from arml.methods.base import Needs, Weights
+from arml.gradients import CentralDifferences, DualNumbers, Engine, double_backward, one_by_one, pairwise
+from arml.methods import ARML, GradNorm, Method, Needs, Uniform
 
 GROWING = (ONE_BY_ONE, PAIRWISE, NORMS, GRAM)
 """Ways that take a backward pass for every task: they have a turn in every third round."""
@@ -124,18 +123,11 @@ class _Network(nn.Module):
         return torch.stack([main, *aux.values()])
 
 
-class _Gram(Method[Weights]):
+class _Gram(Uniform):
     """Asks for the Gram matrix and leaves the weights at 1: the answer is not what is measured here."""
 
     def needs(self) -> Needs:
         return Needs(gram=True)
-
-    def init(self, like: Tensor) -> Weights:
-        return Weights(torch.ones_like(like))
-
-    def update(self, state: Weights, signals: Signals) -> tuple[Tensor, Weights]:
-        del signals
-        return state.weights, state
 
 
 def _joints(network: _Network, model: nn.Module) -> dict[str, _Joint]:

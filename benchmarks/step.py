@@ -127,10 +127,10 @@ def optimisers(kind: Kind, quick: bool) -> Cases:
 
 def formats(kind: Kind, quick: bool) -> Cases:
     """Images and convolutions with channels in the first or in the last place."""
-    problems = {"contiguous": _problem(kind, FEW, quick), "channels_last": _problem(kind, FEW, quick)}
-    other = problems["channels_last"]
-    other.trunk.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch does not annotate it
-    other.inputs = other.inputs.to(memory_format=torch.channels_last)
+    formats = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
+    problems = {name: _problem(kind, FEW, quick) for name in formats}
+    for name, problem in problems.items():
+        problem.trunk.to(memory_format=formats[name])  # type: ignore[call-overload]  # torch does not annotate it
     makes = {FIXED: from_losses(Uniform()), "update, double_backward": from_losses(ARML(lr=RATE), double_backward)}
     return {(what, variant): make(problem) for what, make in makes.items() for variant, problem in problems.items()}
 

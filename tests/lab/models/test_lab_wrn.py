@@ -75,3 +75,15 @@ def test_impossible_depths_are_refused(depth):
 def test_impossible_widths_are_refused():
     with pytest.raises(ValueError, match="Got 0"):
         wrn(10, 0)
+
+
+def test_channels_lie_next_to_each_other_in_memory_which_changes_nothing_but_time():
+    trunk, x = wrn(10, 1), torch.randn(2, 3, 8, 8)
+    seen = []
+    trunk.group2.register_forward_hook(lambda _, __, out: seen.append(out))
+    features = trunk(x)
+    assert seen[0].is_contiguous(memory_format=torch.channels_last)
+    plain = wrn(10, 1)
+    plain.load_state_dict(trunk.state_dict())
+    assert plain.stem.weight.is_contiguous(memory_format=torch.channels_last), "files of other networks keep it"
+    assert_close(plain.to(memory_format=torch.contiguous_format)(x), features, rtol=1e-4, atol=1e-5)

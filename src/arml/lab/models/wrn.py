@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
+import torch
 from torch import Tensor, nn
 
 from arml.lab.models.network import Trunk
@@ -49,7 +50,10 @@ def wrn(depth: int, width: int, num_channels: int = 3, *, bn_momentum: float = 0
         "pool": nn.AdaptiveAvgPool2d(1),
         "flat": nn.Flatten(),
     }
-    return Trunk(layers, num_features, last_layer=f"group3.{blocks - 1}")
+    # Channels next to each other in memory: an eighth to a third less time for a step (benchmarks/step.py).
+    trunk = Trunk(layers, num_features, last_layer=f"group3.{blocks - 1}")
+    trunk.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch does not annotate it
+    return trunk
 
 
 def bn_momentum_for(steps: int) -> float:

@@ -127,10 +127,10 @@ def optimisers(kind: Kind, quick: bool) -> Cases:
 
 def formats(kind: Kind, quick: bool) -> Cases:
     """Images and convolutions with channels in the first or in the last place."""
-    formats = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
-    problems = {name: _problem(kind, FEW, quick) for name in formats}
+    orders = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
+    problems = {name: _problem(kind, FEW, quick) for name in orders}
     for name, problem in problems.items():
-        problem.trunk.to(memory_format=formats[name])  # type: ignore[call-overload]  # torch does not annotate it
+        problem.trunk.to(memory_format=orders[name])  # type: ignore[call-overload]  # torch does not annotate it
     makes = {FIXED: from_losses(Uniform()), "update, double_backward": from_losses(ARML(lr=RATE), double_backward)}
     return {(what, variant): make(problem) for what, make in makes.items() for variant, problem in problems.items()}
 

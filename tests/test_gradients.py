@@ -292,3 +292,17 @@ def test_errors_say_what_was_given(losses, shared, directions, message):
     p = torch.ones(2, requires_grad=True)
     with warnings.catch_warnings(), pytest.raises((ValueError, TypeError), match=message):
         alignment(losses(p), shared(p), directions)
+
+
+@every_engine
+def test_a_gradient_of_equal_numbers_is_not_taken_for_none(make_engine):
+    """The gradient of a sum is one number, read again and again; so is that of a parameter which no loss touches."""
+    theta, unused = nn.Parameter(torch.tensor([1.0, 2, 3])), nn.Parameter(torch.ones(4))
+    model = nn.ParameterDict({"theta": theta, "unused": unused})
+
+    def losses():
+        return torch.stack([model["theta"].sum(), *(k * model["theta"].sum() for k in (2, 3, 4, 5))])
+
+    case = Case(model, losses, model)
+    found = alignment(losses(), model, torch.tensor([[1.0, 0, 0, 0, 0]]), engine=make_engine(case))
+    assert_close(found, torch.tensor([[3.0, 6, 9, 12, 15]]), rtol=1e-3, atol=1e-3)

@@ -215,6 +215,24 @@ def test_an_update_takes_the_memory_that_is_expected(monkeypatch, num_processes)
     assert found == pytest.approx({way: on_paper[way].memory / gradient for way in updates}, abs=0.15)
 
 
+@pytest.mark.parametrize("way", ["double_backward", "DualNumbers", "CentralDifferences", "one_by_one"])
+def test_parameters_that_no_task_touches_take_no_memory(way):
+    used, unused, heads = nn.Linear(4, 4), nn.Linear(1000, 1000), [nn.Linear(4, 2) for _ in range(1 + K)]
+    trunk = nn.ModuleList([used, unused])
+
+    def losses():
+        return torch.stack([cross_entropy(head(used(torch.ones(1, 4))), torch.tensor([0])) for head in heads])
+
+    engines = {
+        "double_backward": double_backward,
+        "DualNumbers": DualNumbers(losses, trunk),
+        "CentralDifferences": CentralDifferences(losses),
+        "one_by_one": one_by_one,
+    }
+    direction, there = torch.tensor([[1.0, -1.0, -1.0, -1.0]]), losses()
+    assert peak_bytes(partial(alignment, there, trunk, direction, engine=engines[way])) < 4 * 1000 * 1000 / 10
+
+
 def test_tables_say_it_in_words():
     row = OnProcesses("tiny", 3, "pairwise", 2, 1, 176, 3, 1520, 12.3, 10.0, 20.0, 5, 0, 2.5)
     sheet = processes_sheet(Result({}, {}, processes=(row, replace(row, refused=4))))

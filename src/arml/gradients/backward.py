@@ -139,6 +139,15 @@ def _slope(u: Gradient, r: Gradient, w: Tensor) -> Tensor:
     return slope
 
 
+def is_untouched(part: Tensor) -> bool:
+    """Whether a part of a gradient is a single number wherever it is read, and that number is 0.
+
+    >>> is_untouched(_zero(torch.ones(3))), is_untouched(torch.ones(1).expand(3)), is_untouched(torch.zeros(3))
+    (True, False, False)
+    """
+    return part.numel() > 1 and not any(part.stride()) and not bool(part[(0,) * part.ndim])
+
+
 def _zero(p: Tensor) -> Tensor:
     """The gradient of a parameter that the loss does not touch: one number, wherever it is read."""
     return torch.zeros((), dtype=torch.promote_types(p.dtype, torch.float32), device=p.device).expand(p.shape)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from arml.gradients.backward import Average, Gradient, Losses, check_sum, direction_gradients, dot
+from arml.gradients.backward import Average, Gradient, Losses, check_sum, direction_gradients, dot, is_untouched
 
 NOT_REPEATED = (
     "the closure does not repeat the losses (if it draws at random, call reweighter(closure=closure) without losses, "
@@ -105,7 +105,7 @@ class DualNumbers:
 
     def _derivative(self, shared: Sequence[Tensor], r: Gradient) -> Tensor:
         with forward_ad.dual_level(), self.replay(self.start):
-            duals = {id(p): _dual(p.detach(), part.to(p)) for p, part in zip(shared, r, strict=True)}
+            duals = {id(p): _dual(p.detach(), part.to(p)) for p, part in _touched(shared, r)}
             with _replaced(self.module, duals):
                 primal, tangent = forward_ad.unpack_dual(self.closure())
             return torch.zeros_like(primal) if tangent is None else tangent.clone()
@@ -194,11 +194,17 @@ def _moved(shared: Sequence[Tensor], r: Gradient, h: float) -> Iterator[None]:
 
     ``.data`` is exchanged, not written to: the caller's graph still refers to the old values.
     """
-    origin = [p.data for p in shared]
+    touched = _touched(shared, r)
+    origin = [p.data for p, _ in touched]
     try:
-        for p, part in zip(shared, r, strict=True):
-            p.data = p.data + h * part.to(p)
+        for p, part in touched:
+            p.data = torch.add(p.data, part.to(p), alpha=h)
         yield
     finally:
-        for p, data in zip(shared, origin, strict=True):
+        for (p, _), data in zip(touched, origin, strict=True):
             p.data = data
+
+
+def _touched(shared: Sequence[Tensor], r: Gradient) -> list[tuple[Tensor, Tensor]]:
+    """Parameters with their parts of the direction, without those that no loss touches."""
+    return [(p, part) for p, part in zip(shared, r, strict=True) if not is_untouched(part)]

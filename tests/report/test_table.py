@@ -63,6 +63,14 @@ def test_the_grid_is_chosen_by_validation_seed_by_seed():
     assert rows_of(records)[Line("s4l", "grid")].metrics["error"].mean == 6
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_tie_on_the_grid_does_not_depend_on_which_record_is_read_first(turned):
+    records = [
+        recorded(error, validation=2.0, method=name, seed=0) for error, name in ((7.0, "grid-1"), (4.0, "grid-0"))
+    ]
+    assert rows_of(records[::-1] if turned else records)[Line("s4l", "grid")].metrics["error"].mean == 4
+
+
 def test_runs_without_a_result_are_counted_as_what_they_are():
     records = [*both([1.0, 2.0, 3.0], [4.0]), recorded(None, seed=1), recorded(None, seed=5)]
     row = rows_of(records, failed={SemiSupervised(seed=5)})[ARML]

@@ -85,14 +85,17 @@ def _add(comparison: Comparison, one: Recorded, failed: bool) -> None:
     by_seed = comparison.finished.setdefault(line, {})
     if outcome is None:
         (comparison.failed if failed else comparison.unfinished)[line] += 1
-    elif one.run.seed not in by_seed or _score(one.run, outcome) < _score(one.run, by_seed[one.run.seed].outcome):
-        # Several runs of one line and seed are points of a grid: the one that is best on validation examples counts.
-        by_seed[one.run.seed] = Finished(one, outcome)
+        return
+    # Several runs of one line and seed are points of a grid: the one that is best on validation examples counts.
+    new, old = Finished(one, outcome), by_seed.get(one.run.seed)
+    by_seed[one.run.seed] = new if old is None else min(old, new, key=_score)
 
 
-def _score(run: Run, outcome: Record) -> float:
+def _score(finished: Finished) -> tuple[float, str]:
+    """Less is better; a tie goes by name, not by which record happens to be read first."""
+    run, outcome = finished.recorded.run, finished.outcome
     found = {key.removeprefix("validation_"): value for key, value in outcome.items() if key.startswith("validation_")}
-    return run.score(found)
+    return run.score(found), run.method
 
 
 def _in_order(comparison: Comparison) -> Comparison:

@@ -138,7 +138,7 @@ def schedule_sheet(result: Result) -> Sheet:
         ("", "every", f"{FIXED}, ms a step", "in the long run", "quartiles", "pairs of blocks", "whole run"),
         rows,
         (
-            "A block is as many steps as lie between two updates; blocks of learned and of fixed weights take turns.",
+            "Steps take turns, one of each. A block is as many steps as lie between two updates.",
             *(f"Whole run: the first {steps} steps, with more updates at first." for steps in _steps(result)),
         ),
     )

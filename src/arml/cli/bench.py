@@ -159,7 +159,7 @@ def _with_kind(result: Result, kind: Kind, command: Bench, console: Console) -> 
 def _with_schedule(result: Result, command: Bench, console: Console) -> Result:
     plan, batch = _plan(command), _batch(command, RESNET)
     with counting("whole run", console) as count:
-        runs = schedule.whole_runs(RESNET, MANY, batch, plan, 1 if command.quick else 5, count)
+        runs = schedule.whole_runs(RESNET, MANY, batch, plan, 1 if command.quick else 8, count)
         settled = schedule.after_convergence(RESNET, MANY, batch, plan, plan.repeats)
     return replace(result, schedule=tuple(runs), settled=(settled,))
 

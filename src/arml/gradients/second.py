@@ -3,8 +3,8 @@
 In the second backward pass of :func:`arml.gradients.backward.double_backward` every layer is handed a tangent of its
 input and tangents of its parameters, and what is asked of it is the tangent of its output. PyTorch's formulas for
 convolutions and BatchNorm also work out derivatives with respect to the layer's input and weights, which belong to the
-forward graph and cannot lead to w: they are thrown away at once, and take longer than all the rest. They are only
-worked out from a tangent of the input. So that tangent is held back, and pushed through the layer here.
+forward graph and cannot lead to w: they are thrown away at once. All but one product of a convolution are worked out
+from the tangent of the input. So that tangent is held back, and pushed through the layer here.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -11,8 +11,10 @@ import torch
 from torch import nn
 from torch._dynamo.utils import counters
 from torch.testing import assert_close
+from zoo import plain
 
 from arml import ARML, Reweighter
+from arml.gradients import CentralDifferences, alignment, pairwise
 from arml.gradients.auto import check_repeatable
 
 COMPILER = os.environ.get("CXX", "g++")
@@ -35,6 +37,7 @@ def _nothing_compiled_before():
     counters.clear()
     with torch._inductor.config.patch(fx_graph_cache=False), torch._functorch.config.patch(enable_autograd_cache=False):
         yield
+    torch._dynamo.reset()
 
 
 class Training:
@@ -146,3 +149,21 @@ def test_a_backward_pass_that_silently_spoils_the_next_one_is_noticed():
     with pytest.raises(ValueError, match="allows one backward pass only"):
         check_repeatable([Spoiling.apply(x).sum(), x.sum()], [x])
     check_repeatable([x.square().sum(), x.sum()], [x])
+
+
+def test_auto_falls_back_on_compiled_graphs():
+    case = plain()
+    compiled = torch.compile(case.model["trunk"], backend="aot_eager")
+    x, heads = torch.randn(7, 3, dtype=torch.float64), case.model["heads"]
+
+    def losses(trunk):
+        return torch.stack([head(trunk(x)).square().mean() for head in heads])
+
+    directions = torch.randn(2, 5, dtype=torch.float64)
+    expected = alignment(losses(case.model["trunk"]), case.shared, directions, engine=pairwise)
+    with pytest.warns(UserWarning, match="double backward"):
+        assert_close(alignment(losses(compiled), case.shared, directions), expected)
+    by_closure = CentralDifferences(lambda: losses(compiled))
+    assert_close(
+        alignment(losses(compiled), case.shared, directions, engine=by_closure), expected, rtol=1e-6, atol=1e-7
+    )

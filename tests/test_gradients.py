@@ -155,24 +155,6 @@ def test_auto_falls_back_where_there_is_no_second_derivative():
     values.sum().backward()
 
 
-def test_auto_falls_back_on_compiled_graphs():
-    case = plain()
-    compiled = torch.compile(case.model["trunk"], backend="aot_eager")
-    x, heads = torch.randn(7, 3, dtype=torch.float64), case.model["heads"]
-
-    def losses(trunk):
-        return torch.stack([head(trunk(x)).square().mean() for head in heads])
-
-    directions = torch.randn(2, 5, dtype=torch.float64)
-    expected = alignment(losses(case.model["trunk"]), case.shared, directions, engine=pairwise)
-    with pytest.warns(UserWarning, match="double backward"):
-        assert_close(alignment(losses(compiled), case.shared, directions), expected)
-    by_closure = CentralDifferences(lambda: losses(compiled))
-    assert_close(
-        alignment(losses(compiled), case.shared, directions, engine=by_closure), expected, rtol=1e-6, atol=1e-7
-    )
-
-
 class Opaque(torch.autograd.Function):
     """An operation whose derivative autograd can use but not see into."""
 

@@ -35,7 +35,8 @@ def _nothing_compiled_before():
     """Nor by an earlier program: torch keeps compiled graphs in files, and their first use decides what they allow."""
     torch._dynamo.reset()
     counters.clear()
-    with torch._inductor.config.patch(fx_graph_cache=False), torch._functorch.config.patch(enable_autograd_cache=False):
+    alone = {"fx_graph_cache": False, "compile_threads": 1}  # no threads that outlive a test and meddle with warnings
+    with torch._inductor.config.patch(alone), torch._functorch.config.patch(enable_autograd_cache=False):
         yield
     torch._dynamo.reset()
 

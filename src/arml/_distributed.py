@@ -20,12 +20,11 @@ def mean_over_processes(tensors: Sequence[Tensor]) -> list[Tensor]:
     """
     if num_processes() == 1:
         return list(tensors)
-    shapes = [tensor.shape for tensor in tensors]
     flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
     dist.all_reduce(flat)
     flat /= num_processes()
-    parts = flat.split([shape.numel() for shape in shapes])
-    return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
+    parts = flat.split([tensor.numel() for tensor in tensors])
+    return [part.view(tensor.shape).to(tensor.dtype) for part, tensor in zip(parts, tensors, strict=True)]
 
 
 def mean_of_numbers(tensors: Sequence[Tensor]) -> list[Tensor]:

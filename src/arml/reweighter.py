@@ -144,11 +144,12 @@ class Reweighter(nn.Module):
         """New weights from what this batch shows; the old ones where it shows nothing, or nothing finite."""
         local = filled(losses)
         everywhere = over_processes(torch.stack(local), torch.tensor([loss is not None for loss in losses]))
+        stride = 1.0
         if self._measures_gradients():
             if not bool(everywhere.present[0]) or not bool(everywhere.present[1:].any()):
                 return  # nothing to compare: the next batch gets its chance
             self._calls_to_wait = self._schedule.after(self._calls)
-        stride = self._schedule.stride(self._calls_to_wait) if self._measures_gradients() else 1.0
+            stride = self._schedule.stride(self._calls_to_wait)
         scale = _kept(everywhere.scale) * self._scale
         if not self._is_finite(everywhere.values, local):
             return

@@ -215,6 +215,17 @@ def test_an_update_takes_the_memory_that_is_expected(monkeypatch, num_processes)
     assert found == pytest.approx({way: on_paper[way].memory / gradient for way in updates}, abs=0.15)
 
 
+def test_parameters_of_two_precisions_are_measured_on_several_processes_as_on_one(monkeypatch):
+    """One message carries them all, and each comes back in its own precision."""
+    trunk = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1).double())
+    features = trunk[1](trunk[0](torch.ones(2, 3)).double())
+    losses, direction = [k * features.square().mean() for k in range(1, 6)], torch.tensor([[1.0, -1, -1, -1, -1]])
+    expected = alignment(losses, trunk, direction, engine=double_backward)
+    monkeypatch.setattr(_distributed, "num_processes", lambda: 2)
+    monkeypatch.setattr(dist, "all_reduce", lambda flat: flat.mul_(2))
+    torch.testing.assert_close(alignment(losses, trunk, direction, engine=double_backward), expected, check_dtype=False)
+
+
 @pytest.mark.parametrize("way", ["double_backward", "DualNumbers", "CentralDifferences", "one_by_one"])
 def test_parameters_that_no_task_touches_take_no_memory(way):
     used, unused, heads = nn.Linear(4, 4), nn.Linear(1000, 1000), [nn.Linear(4, 2) for _ in range(1 + K)]

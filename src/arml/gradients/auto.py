@@ -23,8 +23,6 @@ from arml.gradients.backward import (
 
 CLOSURE = " Where that grows with the tasks, pass a closure: reweighter(closure=...) stays cheap for any number."
 """What helps where there is no second derivative."""
-
-
 ONE_PASS = (
     "The compiled network allows one backward pass only, and an update of the weights needs more. Set "
     "torch._functorch.config.donated_buffer = False before the network is first called, and let the environment "

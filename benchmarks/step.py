@@ -25,10 +25,10 @@ from rich.table import Table
 from torch import Tensor
 from torch.optim import SGD, Adam, Optimizer
 
-from arml.bench.measure import Plan, Timing, rounds_that_fit, summary, turns
+from arml.bench.contenders import Make, from_closure, from_losses
 from arml.bench.peers import RATE, Step
 from arml.bench.problems import RESNET, WRN, Kind, Problem
-from arml.bench.ways import Make, from_closure, from_losses
+from arml.bench.timing import Plan, Timing, rounds_that_fit, summary, turns
 from arml.gradients import double_backward
 from arml.lab.data import Augment
 from arml.lab.environment import environment

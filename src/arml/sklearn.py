@@ -26,7 +26,7 @@ from torch import Tensor
 from arml.lab.data.batches import AttributeBatches, Sampler
 from arml.lab.data.table import scaler_of, target_of
 from arml.lab.data.targets import Target
-from arml.lab.learners.attributes import JointTargets, MainTarget, unchanged
+from arml.lab.learners.joint_targets import JointTargets, MainTarget, unchanged
 from arml.lab.models.mlp import mlp
 from arml.lab.models.network import Network
 from arml.lab.tasks.attributes import Attributes

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from arml.bench.contenders import DIFFERENCES, DUAL, FIXED, GRAPH
 from arml.bench.problems import RESNET
 from arml.bench.result import KindFacts, Phase, Refusal, Result, Row, Scaled, Settled, WholeRun
-from arml.bench.ways import DIFFERENCES, DUAL, FIXED, GRAPH
 
 MILLION = 1_000_000
 TORCHJD = "TorchJD mtl_backward"

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from arml.bench.measure import Count, Plan, Timing, peak_bytes, rounds_that_fit, time_all, tried, turns
+from arml.bench.contenders import FIXED, Way
 from arml.bench.peers import Step
 from arml.bench.problems import Kind, Problem
 from arml.bench.result import KindFacts, Refusal, Row
-from arml.bench.ways import FIXED, Way
+from arml.bench.timing import Count, Plan, Timing, peak_bytes, rounds_that_fit, time_all, tried, turns
 
 MAX_SLOW = 39
 """The largest K at which ways that grow with K are measured."""

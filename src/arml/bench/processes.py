@@ -22,11 +22,11 @@ from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_
 from torch.multiprocessing.spawn import ProcessContext, ProcessException, spawn
 from torch.nn.parallel import DistributedDataParallel
 
-from arml.bench.expected import GRAM, NORMS, ONE_BY_ONE, PAIRWISE, Traffic, check_positive
-from arml.bench.measure import Timing, summary, turns
+from arml.bench.contenders import DIFFERENCES, DUAL, FIXED, GRAPH, reweighter_of
+from arml.bench.expected_traffic import GRAM, NORMS, ONE_BY_ONE, PAIRWISE, Traffic, check_positive
 from arml.bench.peers import RATE
 from arml.bench.problems import Kind, Problem
-from arml.bench.ways import DIFFERENCES, DUAL, FIXED, GRAPH, reweighter_of
+from arml.bench.timing import Timing, summary, turns
 from arml.gradients import CentralDifferences, DualNumbers, Engine, double_backward, one_by_one, pairwise
 from arml.methods import ARML, GradNorm, Method, Needs, Uniform
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from arml.report.records import COST
+from arml.report.data.records import COST
 
 T = TypeVar("T")
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from arml.bench.contenders import DUAL, FIXED, GRAPH, ways
 from arml.bench.costs import Costs, costs_of
-from arml.bench.measure import Count, Plan
 from arml.bench.problems import MLP, Kind
 from arml.bench.result import Scaled
-from arml.bench.ways import DUAL, FIXED, GRAPH, ways
+from arml.bench.timing import Count, Plan
 from arml.lab.models.mlp import mlp
 
 BATCHES = (8, 16, 32, 64, 128)

@@ -9,22 +9,22 @@ from typing import Any, Literal
 import torch
 from rich.console import Console
 
-from arml.bench import phases, processes, scaling, schedule
-from arml.bench.charts import charts
+from arml.bench import processes, scaling, step_profile, whole_run
+from arml.bench.contenders import ways
+from arml.bench.cost_charts import charts
+from arml.bench.cost_targets import FEW, MANY, Target, targets
 from arml.bench.costs import costs_of
-from arml.bench.measure import Plan
 from arml.bench.peers import NO_TORCHJD, has_torchjd
 from arml.bench.problems import FLASH, MLP, RESNET, TRANSFORMER, WRN, Kind
 from arml.bench.result import OnProcesses, Result, read, write
-from arml.bench.sheets import sheets
-from arml.bench.targets import FEW, MANY, Target, targets
-from arml.bench.ways import ways
+from arml.bench.tables import sheets
+from arml.bench.timing import Plan
 from arml.cli.progress import counting, remarks, say
 from arml.cli.train import at_least_one
 from arml.lab.environment import environment
-from arml.report.figures import save
-from arml.report.terminal import print_sheets
-from arml.report.text import markdown
+from arml.report.output.matplotlib_figures import save
+from arml.report.output.terminal import print_sheets
+from arml.report.output.text import markdown
 
 KindName = Literal["mlp", "wrn", "resnet", "transformer", "flash"]
 KINDS: dict[KindName, Kind] = {
@@ -159,16 +159,16 @@ def _with_kind(result: Result, kind: Kind, command: Bench, console: Console) -> 
 def _with_schedule(result: Result, command: Bench, console: Console) -> Result:
     plan, batch = _plan(command), _batch(command, RESNET)
     with counting("whole run", console) as count:
-        runs = schedule.whole_runs(RESNET, MANY, batch, plan, 1 if command.quick else 8, count)
-        settled = schedule.after_convergence(RESNET, MANY, batch, plan, plan.repeats)
+        runs = whole_run.whole_runs(RESNET, MANY, batch, plan, 1 if command.quick else 8, count)
+        settled = whole_run.after_convergence(RESNET, MANY, batch, plan, plan.repeats)
     return replace(result, schedule=tuple(runs), settled=(settled,))
 
 
 def _with_phases(result: Result, command: Bench, console: Console) -> Result:
     plan, batch = _plan(command), _batch(command, RESNET)
     say(console, "where the time goes")
-    parts = phases.phases_of(RESNET, MANY, batch, plan, plan.repeats)
-    return replace(result, phases=tuple(parts), operations=tuple(phases.operations_of(RESNET, MANY, batch, plan)))
+    parts = step_profile.phases_of(RESNET, MANY, batch, plan, plan.repeats)
+    return replace(result, phases=tuple(parts), operations=tuple(step_profile.operations_of(RESNET, MANY, batch, plan)))
 
 
 def _with_scaling(result: Result, command: Bench, console: Console) -> Result:

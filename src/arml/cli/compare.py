@@ -18,8 +18,8 @@ from arml.lab.run import Run
 from arml.lab.sweep import Outcome, run_all
 from arml.lab.trace import read
 from arml.lab.train import train
-from arml.report.table import as_json, tables
-from arml.report.terminal import print_tables
+from arml.report.output.terminal import print_tables
+from arml.report.tables.rows import as_json, tables
 
 R = TypeVar("R", bound=Run)
 T = TypeVar("T")

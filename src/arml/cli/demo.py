@@ -9,7 +9,7 @@ from arml.cli.compare import report_failures, run_with_progress
 from arml.cli.progress import say
 from arml.cli.report import ReportRuns, run_report
 from arml.cli.train import at_least_one
-from arml.lab.experiments import demo
+from arml.lab.experiments import demo_runs
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Demo:
 def run_demo(command: Demo, console: Console) -> int:
     """Runs what is missing, shows tables and verdict, says where the report is; 1 if a run failed."""
     at_least_one("--seeds", command.seeds)
-    runs = demo.runs(command.seeds)
+    runs = demo_runs.runs(command.seeds)
     say(console, "Three experiments on real data that ship inside packages:")
     say(console, "  digits    50 labels; rotations and exemplars of unlabelled digits as auxiliary tasks")
     say(console, "  yeast     one function of genes with 50 labels; 13 other functions as auxiliary tasks")

@@ -26,13 +26,13 @@ from arml.lab.data import Images, Sampler, digit_domains, pacs
 from arml.lab.data.augment import Augment
 from arml.lab.data.batches import DomainBatch, DomainBatches, Drawn
 from arml.lab.data.cache import silent
-from arml.lab.data.domains import Domain, DomainSet, load_folders, shots, without
+from arml.lab.data.domain_set import Domain, DomainSet, load_folders, shots, without
 from arml.lab.data.preprocess import ImageNet
 from arml.lab.learners.base import AugmentExamples
-from arml.lab.learners.domains import Baseline, DomainLearner, DomainSettings, JointTraining, TargetOnly
 from arml.lab.learners.dsam import DSAM, DSAMSettings
 from arml.lab.learners.fada import FADA, FADASettings
 from arml.lab.learners.jigen import JiGen, JiGenSettings
+from arml.lab.learners.joint_training import Baseline, DomainLearner, DomainSettings, JointTraining, TargetOnly
 from arml.lab.learners.shape_bias import ShapeBias, ShapeBiasSettings
 from arml.lab.models.network import Network
 from arml.lab.run import Domains, separated

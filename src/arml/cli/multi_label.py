@@ -23,10 +23,10 @@ from arml.cli.names import (
 from arml.lab.data import Augment, Sampler, celeba, table, yeast
 from arml.lab.data.batches import AttributeBatch, AttributeBatches
 from arml.lab.data.cache import silent
-from arml.lab.data.few_labels import FewLabels, few_labels
+from arml.lab.data.target_splits import FewLabels, few_labels
 from arml.lab.data.targets import Examples, Target
-from arml.lab.learners.attributes import JointTargets, MainTarget, unchanged
 from arml.lab.learners.base import AugmentExamples
+from arml.lab.learners.joint_targets import JointTargets, MainTarget, unchanged
 from arml.lab.metrics import metrics
 from arml.lab.models.network import Network
 from arml.lab.run import MultiLabel, separated

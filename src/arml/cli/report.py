@@ -10,13 +10,13 @@ from rich.console import Console
 
 from arml.cli.settings import SETTINGS
 from arml.lab.run import Run
-from arml.report.comparison import comparisons
-from arml.report.labels import labels_sheet, saving_sentences
-from arml.report.records import Collected, collect, files
-from arml.report.report import Report, make_report
-from arml.report.terminal import print_sheets
-from arml.report.topics import middle_level, topics
-from arml.report.write import write
+from arml.report.contents import Report, make_report
+from arml.report.data.comparison import comparisons
+from arml.report.data.records import Collected, collect, files
+from arml.report.data.topics import middle_level, topics
+from arml.report.output.terminal import print_sheets
+from arml.report.output.write import write
+from arml.report.tables.labels_needed import labels_sheet, saving_sentences
 
 
 @dataclass(frozen=True)

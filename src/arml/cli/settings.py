@@ -8,7 +8,7 @@ from arml.cli import domains as dg
 from arml.cli import multi_label as mlc
 from arml.cli import semi_supervised as ssl
 from arml.cli.names import Count
-from arml.lab.experiments import domains, multi_label, semi_supervised
+from arml.lab.experiments import domain_runs, multi_label_runs, semi_supervised_runs
 from arml.lab.run import Domains, MultiLabel, Run, SemiSupervised
 from arml.lab.train import Parts
 
@@ -39,17 +39,17 @@ class Setting(NamedTuple):
 SETTINGS: dict[str, Setting] = {
     "ssl": Setting(
         SemiSupervised,
-        semi_supervised.Table,
-        semi_supervised.PRESETS,
-        semi_supervised.DATASETS,
+        semi_supervised_runs.Table,
+        semi_supervised_runs.PRESETS,
+        semi_supervised_runs.DATASETS,
         ssl.build,
         ssl.prepare,
     ),
     "mlc": Setting(
         MultiLabel,
-        multi_label.Table,
-        multi_label.PRESETS,
-        multi_label.DATASETS,
+        multi_label_runs.Table,
+        multi_label_runs.PRESETS,
+        multi_label_runs.DATASETS,
         mlc.build,
         mlc.prepare,
         mlc.completed,
@@ -58,13 +58,13 @@ SETTINGS: dict[str, Setting] = {
     ),
     "dg": Setting(
         Domains,
-        domains.Table,
-        domains.PRESETS,
-        domains.DATASETS,
+        domain_runs.Table,
+        domain_runs.PRESETS,
+        domain_runs.DATASETS,
         dg.build,
         dg.prepare,
         dg.completed,
-        lines=domains.lines,
+        lines=domain_runs.lines,
         own_data="folders",
     ),
 }

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import NamedTuple
 
 from arml.lab.run import Run
-from arml.report.names import line_title, subject_title
+from arml.report.titles import line_title, subject_title
 
 Defaults = Callable[[Run], tuple[list[str], Run]]
 """Words such as a preset and a data set, and the run that the command line makes of them."""

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from arml.lab.data import digits, mnist5k
 from arml.lab.data.base import Dataset, Images
-from arml.lab.data.domains import Domain, DomainSet, divided
+from arml.lab.data.domain_set import Domain, DomainSet, divided
 
 SIZE = 16
 """Pixels of a side."""

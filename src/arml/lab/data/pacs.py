@@ -9,7 +9,7 @@ import torch
 
 from arml.lab.data.base import DataError, file_error
 from arml.lab.data.cache import silent
-from arml.lab.data.domains import (
+from arml.lab.data.domain_set import (
     Division,
     DomainSet,
     FilesByClass,

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from arml.lab.data.batches import DomainBatch
 from arml.lab.learners.base import AugmentExamples
-from arml.lab.learners.domains import DomainLearner
+from arml.lab.learners.joint_training import DomainLearner
 from arml.lab.models.aggregation import AggregatedNetwork, aggregated
 from arml.lab.models.network import Network, Trunk
 

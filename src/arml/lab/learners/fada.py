@@ -10,7 +10,7 @@ from torch.optim import Adam
 
 from arml.lab.data.batches import DomainBatch
 from arml.lab.learners.base import AugmentExamples
-from arml.lab.learners.domains import DomainLearner, all_domains, all_images, all_labels, class_losses
+from arml.lab.learners.joint_training import DomainLearner, all_domains, all_images, all_labels, class_losses
 from arml.lab.models.network import Network
 from arml.lab.tasks.pairs import confusion, discrimination, discriminator, pair_groups
 

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from arml.lab.data.batches import DomainBatch
 from arml.lab.learners.base import AugmentExamples
-from arml.lab.learners.domains import DomainLearner, all_images, all_labels, domain_means
+from arml.lab.learners.joint_training import DomainLearner, all_images, all_labels, domain_means
 from arml.lab.models.network import Network
 from arml.lab.tasks.jigsaw import Colours, crop_to_grid, draw_orders, grey_tiles, jigsaw, permutation_set, shuffle_tiles
 
@@ -60,9 +60,9 @@ class JiGen(DomainLearner):
     :math:`C_k`, and :math:`w \sum_k J_k` as a task of its own; divided by the number of sources, not of tasks, and
     with equal weights, this is the same objective. Either way the puzzles train the network and steer no weight.
 
-    The target's images are in the pass for the main loss, as in :class:`~arml.lab.learners.domains.Baseline`, but never
-    shuffled: they should be seen as they are tested. They train nothing. All images lose the rows and columns that
-    do not fit into three tiles of whole pixels.
+    The target's images are in the pass for the main loss, as in :class:`~arml.lab.learners.joint_training.Baseline`,
+    but never shuffled: they should be seen as they are tested. They train nothing. All images lose the rows and
+    columns that do not fit into three tiles of whole pixels.
     """
 
     train_on_main = False

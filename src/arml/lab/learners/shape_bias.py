@@ -8,8 +8,8 @@ from torch import Tensor
 
 from arml.lab.data.batches import DomainBatch
 from arml.lab.learners.base import AugmentExamples
-from arml.lab.learners.domains import all_domains
 from arml.lab.learners.jigen import JiGen, JiGenSettings
+from arml.lab.learners.joint_training import all_domains
 from arml.lab.tasks.stylise import Stylise, draw_styles, pixel_adain, restyle
 
 

@@ -1,0 +1,182 @@
+"""How rarely can the weights be updated? ARML on the embedded settings, with an update every 1, 5, 10, 20 and 50 steps.
+
+Each seed is compared with itself at every = 1: how far the weights are from those updated at every step, over the whole
+run, and what that does to the test error. Two forms: the step of the weights as it is, and the step times the root of
+``every``, which keeps the noise of an update at every step. The last line of each table is the Reweighter's default:
+often at first, rarely later.
+"""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import mean
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from arml.cli.compare import report_failures, run_with_progress
+from arml.lab.environment import environment
+from arml.lab.experiments import domain_runs, multi_label_runs, semi_supervised_runs
+from arml.lab.run import Run
+from arml.lab.trace import read, result
+from arml.methods import ARML
+from arml.report.data.summary import Summary, paired_difference, summarise
+from arml.schedule import Growing
+
+SETTINGS: dict[str, Run] = {
+    "digits, 2 tasks on unlabelled images": semi_supervised_runs.cpu("digits"),
+    "yeast, 13 targets": multi_label_runs.cpu("yeast"),
+    "digits, 4 domains": domain_runs.cpu("digits"),
+}
+EVERY = (1, 5, 10, 20, 50)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When weights are updated, and how far they go."""
+
+    every: int
+    longer: bool = False
+    """Whether the step is multiplied by the root of ``every``."""
+    growing: bool = False
+    """Whether updates come more often at first."""
+
+    def title(self) -> str:
+        """As tables have it."""
+        if self.growing:
+            return f"growing to {self.every}"
+        return f"{self.every}" + (f", step x {math.sqrt(self.every):.1f}" if self.longer else "")
+
+    def of(self, base: Run, seed: int) -> Run:
+        """The run with this schedule."""
+        step = ARML().lr * (math.sqrt(self.every) if self.longer else 1)
+        return replace(base, method="arml", seed=seed, every=self.every, weight_lr=step, growing=self.growing)
+
+
+class Outcome(NamedTuple):
+    """Of one run."""
+
+    error: float
+    """On the test examples, in %."""
+    path: list[list[float]]
+    """The weights at every recorded step."""
+
+
+class Line(NamedTuple):
+    """Of one setting and schedule, over seeds."""
+
+    setting: str
+    schedule: Schedule
+    distance: Summary
+    """Mean over tasks and recorded steps of |w - w at every = 1|; 1 is an equal share."""
+    error: Summary
+    difference: Summary | None
+    """Of the error to every = 1, on the same seeds."""
+
+
+def schedules(every: Sequence[int]) -> list[Schedule]:
+    """Both forms of each, which are the same at 1, and the default."""
+    constant = [Schedule(e, longer) for longer in (False, True) for e in every if e > 1 or not longer]
+    return [*constant, Schedule(Growing().most, growing=True)]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Trains what is missing, prints a table for each setting, writes JSON."""
+    options, console = _options(words), Console()
+    plan = {
+        (name, schedule, seed): schedule.of(replace(base, **({"steps": options.steps} if options.steps else {})), seed)
+        for seed in range(options.seeds)
+        for name, base in SETTINGS.items()
+        if base.setting in options.settings
+        for schedule in schedules(options.every)
+    }
+    ended = run_with_progress(list(plan.values()), options.out, Path("data"), options.workers, console)
+    if report_failures(ended, console):
+        return 1
+    found = {case: _outcome(options.out / run.name()) for case, run in plan.items()}
+    lines = list(_lines(found, options))
+    for name in dict.fromkeys(line.setting for line in lines):
+        mine = [line for line in lines if line.setting == name]
+        console.print(_table(name, mine, _way(found, name, options.seeds), options.seeds))
+    path = options.out / "schedule.json"
+    path.write_text(json.dumps({"lines": [_as_json(line) for line in lines], "environment": environment()}, indent=1))
+    console.print(f"All numbers: {path}", highlight=False, soft_wrap=True)
+    return 0
+
+
+def _outcome(folder: Path) -> Outcome:
+    records = read(folder / "record.jsonl").records
+    last = result(records) or {}
+    path = [list(record["weights"].values()) for record in records if "losses" in record]
+    return Outcome(last["test_error"], path)
+
+
+def _lines(found: dict[tuple[str, Schedule, int], Outcome], options: argparse.Namespace) -> Iterator[Line]:
+    for name in dict.fromkeys(name for name, _, _ in found):
+        often = [found[name, Schedule(1), seed] for seed in range(options.seeds)]
+        for schedule in schedules(options.every):
+            mine = [found[name, schedule, seed] for seed in range(options.seeds)]
+            yield Line(
+                name,
+                schedule,
+                summarise([distance(a.path, b.path) for a, b in zip(mine, often, strict=True)]),
+                summarise([one.error for one in mine]),
+                paired_difference(*({i: one.error for i, one in enumerate(all_)} for all_ in (mine, often)))
+                if schedule.every > 1
+                else None,
+            )
+
+
+def distance(path: list[list[float]], other: list[list[float]]) -> float:
+    """Mean over steps and tasks of |w - v|."""
+    return mean(abs(w - v) for ws, vs in zip(path, other, strict=True) for w, v in zip(ws, vs, strict=True))
+
+
+def _way(found: dict[tuple[str, Schedule, int], Outcome], name: str, seeds: int) -> tuple[Summary, float]:
+    """Yardsticks for distances: how far weights updated at every step go from equal ones, and from another seed's."""
+    paths = [found[name, Schedule(1), seed].path for seed in range(seeds)]
+    others = [distance(a, b) for i, a in enumerate(paths) for b in paths[:i]]
+    return summarise([distance(path, [[1.0] * len(ws) for ws in path]) for path in paths]), mean(others)
+
+
+def _table(name: str, lines: Sequence[Line], way: tuple[Summary, float], seeds: int) -> Table:
+    title = (
+        f"{name}, n = {seeds} seeds\nat every = 1 weights are {way[0].shown(3)} away from equal ones, "
+        f"and {way[1]:.3f} from another seed's"
+    )
+    shown = Table("every", "distance of weights", "test error in %", "difference to every = 1", title=title)
+    for line in lines:
+        difference = "" if line.difference is None else str(line.difference)
+        star = "*" if line.difference is not None and line.difference.excludes_zero() else ""
+        shown.add_row(line.schedule.title(), line.distance.shown(3), str(line.error), difference + star)
+    return shown
+
+
+def _as_json(line: Line) -> dict[str, Any]:
+    summaries = {"distance": line.distance, "error": line.error, "difference": line.difference}
+    described = {name: None if one is None else one._asdict() for name, one in summaries.items()}
+    return {"setting": line.setting, **asdict(line.schedule), **described}
+
+
+def _options(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--every", type=int, nargs="+", default=EVERY)
+    settings = [base.setting for base in SETTINGS.values()]
+    parser.add_argument("--settings", nargs="+", choices=settings, default=settings)
+    parser.add_argument("--steps", type=int, help="of each run; the preset's unless given")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=Path("runs/schedule"))
+    options = parser.parse_args(words)
+    if options.seeds < 2 or 1 not in options.every:
+        parser.error("--seeds should be at least 2, and --every should hold 1, with which all others are compared.")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

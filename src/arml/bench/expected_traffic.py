@@ -1,0 +1,105 @@
+"""What an update of the weights takes in passes, memory and messages, on paper: also for networks that do not fit here.
+
+Letters: P shared parameters, H parameters of the heads, K auxiliary tasks, n processes, E steps from one update to the
+next.
+"""
+
+from typing import NamedTuple
+
+from arml.bench.contenders import DIFFERENCES, DUAL, FIXED, GRAPH
+from arml.schedule import Growing
+
+ONE_BY_ONE, PAIRWISE, NORMS, GRAM = "one_by_one", "pairwise", "norms (GradNorm)", "Gram matrix"
+STORED = "every gradient stored (LibMTL, TorchJD)"
+FLOAT32, FLOAT64 = 4, 8
+"""Bytes of a number: gradients are sent in the parameters' precision, losses and inner products in float64."""
+
+
+class Traffic(NamedTuple):
+    """All-reduces of one step, and the bytes that a process hands to them.
+
+    What leaves the process depends on how they are summed up: on a ring 2 (n - 1) / n times as many, whoever sends.
+    """
+
+    messages: int
+    bytes: int
+
+
+class Expected(NamedTuple):
+    """A training step that updates the weights in one way, on paper."""
+
+    way: str
+    passes: int
+    """Work of a step that updates, in forward passes through the trunk; fixed weights: 3."""
+    memory: int
+    """Bytes that an update needs at its peak, besides activations."""
+    graphs: int
+    """Graphs kept at once: 2 where the graph of a backward pass stands beside that of the forward pass."""
+    gradients: int
+    """Bytes that DDP sends in every step."""
+    update: Traffic
+    """What an update sends in addition."""
+    run_time: float
+    """Of a run that updates in every E-th step; fixed weights: 1."""
+    run_traffic: float
+    """Bytes sent in such a run; fixed weights: 1."""
+
+
+def expected(
+    num_parameters: int, num_aux: int, *, num_head_parameters: int = 0, every: int = Growing().most, processes: int = 2
+) -> list[Expected]:
+    """What to expect of every way, fixed weights first: P = ``num_parameters``, H = ``num_head_parameters``, and so on.
+
+    Let T = 1 + K. A step with fixed weights is a forward pass (1) and a backward pass (2), and DDP sends 4 (P + H)
+    bytes. All parameters are float32; passes through the heads are neglected. An update adds:
+
+    - along a direction (ARML): the gradient r of the direction (2) and the derivatives along it. These are another
+      backward pass (2) for ``double_backward``, a pass with values and two products each (3) for ``DualNumbers``, two
+      forward passes (2) for ``CentralDifferences``, T backward passes for ``one_by_one``. ``pairwise`` has r from its
+      T backward passes. Sent: 2 T float64 numbers (losses and presence), r, and T + 1 float64 numbers (inner
+      products, and whether they failed): 16 T + 4 P + 8 (T + 1) bytes in 3 messages.
+    - norms, a Gram matrix: T backward passes. Sent: 16 T bytes, and T gradients, 4 P bytes each: one by one, or all
+      in one message.
+
+    ``memory`` counts tensors of 4 P bytes. Several processes need another one for the message, where it is not the
+    place of something else; ``pairwise`` and the Gram matrix have T rows, and the gradient that becomes one of them.
+    What is stored of the graph is not a matter of P: see ``graphs``.
+
+    Others store T gradients in every step, from which they train without another backward pass. They have nothing
+    for several processes: the T gradients would have to be sent in place of DDP's one.
+
+    >>> _, by_graph, *_ = expected(1_000_000_000, 200, every=10)
+    >>> by_graph.update
+    Traffic(messages=3, bytes=4000004832)
+    >>> round(by_graph.run_traffic, 3)
+    1.1
+    """
+    check_positive(num_parameters=num_parameters, num_aux=num_aux, every=every, processes=processes)
+    t, gradient, several = 1 + num_aux, FLOAT32 * num_parameters, processes > 1
+    ddp = FLOAT32 * (num_parameters + num_head_parameters) if several else 0
+    losses = 2 * t * FLOAT64
+    along = Traffic(3, losses + gradient + (t + 1) * FLOAT64)
+
+    def row(way: str, passes: int, kept: int, sent: Traffic, *, graphs: int = 1, every: int = every) -> Expected:
+        update = sent if several else Traffic(0, 0)
+        run_time, run_traffic = 1 + (passes / 3 - 1) / every, 1 + update.bytes / every / max(ddp, 1)
+        return Expected(way, passes, kept * gradient, graphs, ddp, update, run_time, run_traffic)
+
+    return [
+        row(FIXED, 3, 0, Traffic(0, 0)),
+        row(GRAPH, 7, 2 if several else 1, along, graphs=2),
+        row(DUAL, 8, 3 if several else 1, along),
+        row(DIFFERENCES, 7, 3 if several else 2, along),
+        row(ONE_BY_ONE, 5 + 2 * t, 3, along),
+        row(PAIRWISE, 3 + 2 * t, t + 2 if several else t + 1, along),
+        row(NORMS, 3 + 2 * t, 3 if several else 2, Traffic(1 + t, losses + t * gradient)),
+        row(GRAM, 3 + 2 * t, 2 * t if several else t + 1, Traffic(2, losses + t * gradient)),
+        row(STORED, 1 + 2 * t, t, Traffic(t - 1, (t - 1) * gradient), every=1),
+    ]
+
+
+def check_positive(**counts: int) -> None:
+    """Raises unless every count is at least 1."""
+    for name, count in counts.items():
+        if count < 1:
+            raise ValueError(f"`{name}` should be at least 1. Got {count}.")

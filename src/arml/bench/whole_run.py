@@ -1,0 +1,136 @@
+"""A whole run with the Reweighter's own schedule, and a step after the weights have settled."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from arml.bench.contenders import by_hand
+from arml.bench.peers import Step
+from arml.bench.problems import Kind, Problem
+from arml.bench.result import Settled, WholeRun
+from arml.bench.timing import Count, Plan, summary
+from arml.convergence import Convergence
+from arml.methods import ARML, Method, Uniform
+from arml.reweighter import Reweighter
+from arml.schedule import Growing
+
+FIXED, LEARNED, CLOSURE = "fixed", "learned", "learned with a closure"
+STEPS = 5000
+"""Of the run that is worked out from its start: a short one for a network of this size."""
+STILL = 1e-30
+"""A step size of the weights that moves none of them, so that they have settled after two windows."""
+
+
+def whole_runs(kind: Kind, num_aux: int, batch: int | None, plan: Plan, blocks: int, count: Count) -> list[WholeRun]:
+    """Learned weights, without and with a closure, against fixed ones.
+
+    They take turns, step by step, so that whatever else the machine does hits all alike. A block are as many steps as
+    lie between two updates of the weights in the long run. The first block, in which the weights are updated as in
+    every other, is not counted.
+    """
+    problem, usual = Problem(kind, num_aux, batch, plan.device), Growing()
+    every = usual.most
+    learning = Reweighter(ARML(), problem.tasks, problem.trunk, every=every)
+    with_closure = Reweighter(ARML(), problem.tasks, problem.trunk, every=every)
+    keeping = Reweighter(Uniform(), problem.tasks, problem.trunk)
+    steps: dict[str, Step] = {
+        FIXED: lambda: problem.descend(keeping(*problem.losses())),
+        LEARNED: lambda: problem.descend(learning(*problem.losses())),
+        CLOSURE: lambda: problem.descend(with_closure(closure=problem.losses)),
+    }
+    seconds = take_turns(steps, every, blocks, plan.seconds_of, count)
+    fixed_ms = 1000 * float(np.median(seconds[FIXED])) / every
+    runs = []
+    for name in (LEARNED, CLOSURE):
+        ratio, low, high = ratio_of(seconds[name], seconds[FIXED])
+        whole = 1 + updates_within(usual, STEPS) * every * (ratio - 1) / STEPS
+        case = (kind.name, num_aux, name == CLOSURE, every, blocks)
+        runs.append(WholeRun(*case, fixed_ms, ratio, low, high, STEPS, whole))
+    return runs
+
+
+def updates_within(schedule: Growing, steps: int) -> int:
+    """How many updates there are in the first ``steps`` steps.
+
+    >>> updates_within(Growing(most=4, rate=3), 14)  # after 0, 1, 2, 3, 5, 7 and 10 others
+    7
+    """
+    updates, done = 0, 0
+    while done < steps:
+        updates, done = updates + 1, done + schedule.after(done)
+    return updates
+
+
+def take_turns(
+    steps: Mapping[str, Step], block: int, blocks: int, seconds_of: Callable[[Step], float], count: Count
+) -> dict[str, list[float]]:
+    """Seconds of ``blocks`` blocks of ``block`` steps of each; one block before that is not counted."""
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    for number in range(1 + blocks):
+        taken = [{name: seconds_of(step) for name, step in steps.items()} for _ in range(block)]
+        for name in steps if number else ():
+            seconds[name].append(sum(turn[name] for turn in taken))
+        count(1 + number, 1 + blocks)
+    return seconds
+
+
+def ratio_of(ours: Sequence[float], fixed: Sequence[float]) -> tuple[float, float, float]:
+    """The whole of the one over the whole of the other, and the quartiles over pairs.
+
+    >>> ratio_of([2.0, 3.0, 4.0], [1.0, 2.0, 1.0])
+    (2.25, 1.75, 3.0)
+    """
+    pairs = summary([one / other for one, other in zip(ours, fixed, strict=True)])
+    return sum(ours) / sum(fixed), pairs.low, pairs.high
+
+
+def after_convergence(kind: Kind, num_aux: int, batch: int | None, plan: Plan, blocks: int) -> Settled:
+    """A step with weights that have settled, against one with fixed weights: their operations, and their times."""
+    problem = Problem(kind, num_aux, batch, plan.device)
+    settled, fixed = settled_step(problem), step_with(problem, Uniform())
+    seconds = take_turns({LEARNED: settled, FIXED: fixed}, 1, blocks, plan.seconds_of, lambda *_: None)
+    counted = (operations(settled), operations(fixed), operations(by_hand(problem)))
+    return Settled(kind.name, num_aux, *counted, *ratio_of(seconds[LEARNED], seconds[FIXED]))
+
+
+def settled_step(problem: Problem) -> Step:
+    """A training step with ARML's weights once they have converged."""
+    reweighter = Reweighter(
+        ARML(lr=STILL), problem.tasks, problem.trunk, every=1, convergence=Convergence(window=1, tolerance=0.5)
+    )
+    while not reweighter.converged:
+        problem.descend(reweighter(*problem.losses()))
+    return lambda: problem.descend(reweighter(*problem.losses()))
+
+
+def step_with(problem: Problem, method: Method[Any]) -> Step:
+    """A training step with the Reweighter as it is by default."""
+    reweighter = Reweighter(method, problem.tasks, problem.trunk)
+    return lambda: problem.descend(reweighter(*problem.losses()))
+
+
+class _Counter(TorchDispatchMode):
+    """Counts operations of torch, those of backward passes among them."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.seen = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen += 1
+        return func(*args, **(kwargs or {}))
+
+
+def operations(step: Step) -> int:
+    """How many operations of torch a step makes, in all passes.
+
+    >>> import torch
+    >>> operations(lambda: torch.ones(2).add(1).mul(2))
+    3
+    """
+    counter = _Counter()
+    with counter:
+        step()
+    return counter.seen

@@ -1,0 +1,1 @@
+"""Comparisons -> charts: panels, series and captions, without any drawing library."""

@@ -1,0 +1,1 @@
+"""Files on disk -> records -> comparisons -> numbers over seeds. Nothing here knows how a number is shown."""

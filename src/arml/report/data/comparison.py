@@ -1,0 +1,117 @@
+"""Records with one subject, put beside each other: line by line, seed by seed."""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import NamedTuple
+
+from arml.lab.run import Line, Run, Subject
+from arml.lab.trace import Record, Recorded, result
+from arml.report.titles import MAIN_ONLY, order
+
+
+class Finished(NamedTuple):
+    """A run with a result."""
+
+    recorded: Recorded
+    outcome: Record
+
+
+@dataclass
+class Comparison:
+    """All runs with one subject."""
+
+    subject: Subject
+    finished: dict[Line, dict[int, Finished]] = field(default_factory=dict)
+    """For every line, in the order of tables, the run of each seed that has a result."""
+    reference: dict[Line, Line] = field(default_factory=dict)
+    """The line with equal weights that a line is compared with."""
+    unfinished: dict[Line, int] = field(default_factory=lambda: defaultdict(int))
+    """Runs without a result that may still be going on."""
+    failed: dict[Line, int] = field(default_factory=lambda: defaultdict(int))
+    begun: dict[Line, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Seeds of which there is a record, with a result or without."""
+    runs: list[Run] = field(default_factory=list)
+
+    def errors(self, line: Line) -> dict[int, float]:
+        """Test error in %, by seed."""
+        return {seed: float(run.outcome["test_error"]) for seed, run in self.finished.get(line, {}).items()}
+
+    def most_error(self) -> float:
+        """The largest error there can be: 100 %; that of numbers, 100 (1 - R²), has no limit."""
+        outcomes = [run.outcome for runs in self.finished.values() for run in runs.values()]
+        return math.inf if any("test_rmse" in outcome for outcome in outcomes) else 100.0
+
+    def weights(self, line: Line) -> dict[str, dict[int, float]]:
+        """Final weight of each auxiliary task, by seed."""
+        found: dict[str, dict[int, float]] = defaultdict(dict)
+        for seed, run in self.finished.get(line, {}).items():
+            for task, weight in run.outcome["weights"].items():
+                found[task][seed] = weight
+        return found
+
+    def missing(self, line: Line) -> int:
+        """Seeds that other lines have and this one has no record of."""
+        return len(set().union(*self.begun.values()) - self.begun[line])
+
+    def protocols(self, line: Line | None = None) -> tuple[str, ...]:
+        """Which network was tested, and on what, in the runs of ``line`` or of all lines; each way once."""
+        return tuple(dict.fromkeys(run.protocol() for run in self.runs if line is None or run.line() == line))
+
+    def main_only(self) -> Line | None:
+        """The line that sees the main task alone, if it was run."""
+        return next((line for line in self.finished if line.learner in MAIN_ONLY and self.finished[line]), None)
+
+    def with_methods(self, methods: Collection[str]) -> list[Line]:
+        """Finished lines with one of these methods and all auxiliary tasks."""
+        return [line for line, runs in self.finished.items() if line.method in methods and runs and not line.variant]
+
+
+def comparisons(recorded: Sequence[Recorded], failed: Collection[Run] = ()) -> list[Comparison]:
+    """One for every subject among ``recorded``."""
+    found: dict[Subject, Comparison] = {}
+    for one in recorded:
+        subject = one.run.subject()
+        _add(found.setdefault(subject, Comparison(subject)), one, one.run in failed)
+    return [_in_order(found[subject]) for subject in sorted(found)]
+
+
+def _add(comparison: Comparison, one: Recorded, failed: bool) -> None:
+    line, outcome = one.run.line(), result(one.records)
+    comparison.runs.append(one.run)
+    comparison.reference[line] = one.run.reference()
+    comparison.begun[line].add(one.run.seed)
+    by_seed = comparison.finished.setdefault(line, {})
+    if outcome is None:
+        (comparison.failed if failed else comparison.unfinished)[line] += 1
+        return
+    # Several runs of one line and seed are points of a grid: the one that is best on validation examples counts.
+    new, old = Finished(one, outcome), by_seed.get(one.run.seed)
+    by_seed[one.run.seed] = new if old is None else min(old, new, key=_score)
+
+
+def _score(finished: Finished) -> tuple[float, str]:
+    """Less is better; a tie goes by name, not by which record happens to be read first."""
+    run, outcome = finished.recorded.run, finished.outcome
+    found = {key.removeprefix("validation_"): value for key, value in outcome.items() if key.startswith("validation_")}
+    return run.score(found), run.method
+
+
+def _in_order(comparison: Comparison) -> Comparison:
+    comparison.finished = {
+        line: dict(sorted(comparison.finished[line].items())) for line in sorted(comparison.finished, key=order)
+    }
+    return comparison
+
+
+_MAY_DIFFER = {"seed", "method", "learner", "leave_out", "window", "temperature"}
+
+
+def differing_settings(comparison: Comparison) -> dict[str, list[str]]:
+    """Settings that are not the same in all runs, although nothing in the table says so, with their values."""
+    values: dict[str, set[str]] = defaultdict(set)
+    for run in comparison.runs:
+        for name, value in asdict(run).items():
+            values[name].add(str(value))
+    return {name: sorted(seen) for name, seen in values.items() if len(seen) > 1 and name not in _MAY_DIFFER}

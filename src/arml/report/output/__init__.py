@@ -1,0 +1,1 @@
+"""Sheets and charts -> terminal, Markdown, LaTeX, PNG, SVG and one HTML page."""

@@ -1,0 +1,46 @@
+"""Tables for the terminal."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from arml.lab.run import Subject
+from arml.report.tables.results import result_sheet
+from arml.report.tables.rows import Row
+from arml.report.tables.sheet import Cell, Sheet
+
+
+def print_tables(tables: Mapping[Subject, Sequence[Row]], console: Console, *, paper: bool, protocol: str) -> None:
+    """All tables, and below them what their numbers are."""
+    print_sheets([result_sheet(subject, rows, paper=paper) for subject, rows in tables.items()], console)
+    if paper:
+        console.print(f"Our runs follow {protocol}.", highlight=False)
+
+
+def print_sheets(sheets: Sequence[Sheet], console: Console) -> None:
+    """Tables one by one; notes that several of them have stand once, at the end."""
+    notes = [note for sheet in sheets for note in sheet.notes]
+    common = [note for note in dict.fromkeys(notes) if notes.count(note) == len(sheets)]
+    for sheet in sheets:
+        console.print(shown(sheet))
+        for note in sheet.notes:
+            if note not in common:
+                console.print(note, highlight=False, markup=False)
+    for note in common:
+        console.print(note, highlight=False, markup=False)
+
+
+def shown(sheet: Sheet) -> Table:
+    """One table."""
+    table = Table(title=escape(sheet.title))
+    for column, heading in enumerate(sheet.headings):
+        table.add_column(escape(heading), justify="left" if sheet.is_text(column) else "right")
+    for row in sheet.rows:
+        table.add_row(*(_shown(cell) for cell in row))
+    return table
+
+
+def _shown(cell: Cell) -> str:
+    return f"[bold]{escape(cell.text)}[/bold]" if cell.strong else escape(cell.text)

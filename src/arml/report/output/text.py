@@ -1,0 +1,96 @@
+"""Tables as Markdown and as LaTeX."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from arml.report.tables.sheet import Cell, Sheet
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"$\pm$",
+    "Π": r"$\Pi$",
+    "≤": r"$\leq$",
+}
+
+
+def markdown(sheets: Sequence[Sheet]) -> str:
+    """All tables, each with a heading and its notes as a list."""
+    return "\n".join(_markdown(sheet) for sheet in sheets)
+
+
+def _markdown(sheet: Sheet) -> str:
+    lines = [f"## {escape_markdown(sheet.title)}", ""]
+    lines.append(_bars(escape_markdown(heading) for heading in sheet.headings))
+    lines.append(_bars("---" if sheet.is_text(i) else "---:" for i in range(len(sheet.headings))))
+    lines += [_bars(_strong(escape_markdown(cell.text), cell, "**", "**") for cell in row) for row in sheet.rows]
+    lines += ["", *(f"- {escape_markdown(note)}" for note in sheet.notes), ""]
+    return "\n".join(lines)
+
+
+def _bars(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def escape_markdown(words: str) -> str:
+    r"""Characters that Markdown or HTML inside it would act on, made harmless.
+
+    >>> print(escape_markdown("5_o_Clock|<b>"))
+    5\_o\_Clock\|&lt;b&gt;
+    """
+    words = " ".join(words.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_|\[\]])", r"\\\1", words)
+
+
+def latex(sheets: Sequence[Sheet]) -> str:
+    """All tables, for ``booktabs``."""
+    return "% needs \\usepackage{booktabs}\n" + "\n".join(_latex(sheet) for sheet in sheets)
+
+
+def _latex(sheet: Sheet) -> str:
+    columns = "".join("l" if sheet.is_text(i) else "r" for i in range(len(sheet.headings)))
+    rows = [_ended(_strong(escape_latex(cell.text), cell, r"\textbf{", "}") for cell in row) for row in sheet.rows]
+    notes = [rf"\par\footnotesize {escape_latex(note)}" for note in sheet.notes]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            rf"\caption{{{escape_latex(sheet.title)}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            _ended(escape_latex(heading) for heading in sheet.headings),
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+            *notes,
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _ended(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def escape_latex(words: str) -> str:
+    r"""Characters that LaTeX would act on, made harmless.
+
+    >>> print(escape_latex("5_o_Clock & 10 % ± 1"))
+    5\_o\_Clock \& 10 \% $\pm$ 1
+    """
+    return "".join(_LATEX.get(character, character) for character in " ".join(words.split()))
+
+
+def _strong(shown: str, cell: Cell, before: str, after: str) -> str:
+    return f"{before}{shown}{after}" if cell.strong else shown

@@ -1,0 +1,26 @@
+"""A report to files."""
+
+from pathlib import Path
+
+from arml.report.contents import Report
+from arml.report.output import matplotlib_figures
+from arml.report.output.html import page
+from arml.report.output.text import latex, markdown
+
+
+def write(report: Report, folder: Path, *, most_figures: int, reload_every: float | None = None) -> list[Path]:
+    """Writes page and tables into ``folder``, then figures, those over all subjects first, and returns their files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _replace(folder / "index.html", page(report, reload_every=reload_every))
+    _replace(folder / "tables.md", markdown(report.sheets()))
+    _replace(folder / "tables.tex", latex(report.sheets()))
+    # Drawing takes a good part of a second each: a page of many runs does not wait for all of them.
+    charts = [chart for section in reversed(report.sections) for chart in section.charts]
+    return matplotlib_figures.save(charts[:most_figures], folder / "figures") if most_figures else []
+
+
+def _replace(path: Path, content: str) -> None:
+    """Whole or not at all: a browser may be reading it."""
+    unfinished = path.with_name(f"{path.name}.part")
+    unfinished.write_text(content, encoding="utf-8")
+    unfinished.replace(path)

@@ -1,0 +1,52 @@
+"""The experiment with a source that misleads: is it found, and how near does a method come to leaving it out?"""
+
+from collections.abc import Sequence
+
+from arml.lab.run import Line
+from arml.report.data.comparison import Comparison
+from arml.report.data.summary import paired_difference, summarise
+from arml.report.tables.results import error_note
+from arml.report.tables.sheet import Cell, Sheet, difference, number, text
+from arml.report.titles import line_title, order, subject_title
+
+MISLEADING = "misleading"
+"""What such a source is called."""
+ORACLE = f"without {MISLEADING}"
+"""The variant of lines that leave it out, as someone would who knows."""
+
+
+def misleading_sheets(compared: Sequence[Comparison]) -> list[Sheet]:
+    """A table for every comparison that an oracle took part in, who left the source of that name out."""
+    return [_sheet(comparison) for comparison in compared if _has_oracle(comparison)]
+
+
+def _has_oracle(comparison: Comparison) -> bool:
+    return any(line.variant == ORACLE and runs for line, runs in comparison.finished.items())
+
+
+def _sheet(comparison: Comparison) -> Sheet:
+    lines = [line for line in comparison.finished if line.variant in ("", ORACLE) and comparison.finished[line]]
+    lines.sort(key=lambda line: (line.variant == ORACLE, order(line)))
+    return Sheet(
+        f"A misleading source: {subject_title(comparison.subject)}",
+        ("", f"weight of {MISLEADING}", "error", "difference to the oracle"),
+        tuple(_row(comparison, line) for line in lines),
+        (
+            error_note(comparison.protocols()),
+            f"oracle: the same learner with equal weights and {ORACLE}, which takes knowing that it misleads",
+            "difference: paired on the same seeds; * where its interval excludes 0",
+        ),
+    )
+
+
+def _row(comparison: Comparison, line: Line) -> tuple[Cell, ...]:
+    weights = comparison.weights(line).get(MISLEADING)
+    errors = comparison.errors(line)
+    oracle = comparison.reference[line]._replace(variant=ORACLE)
+    against = None if line == oracle else paired_difference(errors, comparison.errors(oracle))
+    return (
+        text(("Oracle: " if line == oracle else "") + line_title(line)),
+        number(summarise([*weights.values()])) if weights else text(""),
+        number(summarise([*errors.values()])),
+        difference(against),
+    )

@@ -1,0 +1,112 @@
+"""Comparisons to the rows of tables."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from arml.lab.run import Line, Run, Subject
+from arml.lab.trace import Record, Recorded
+from arml.report.data.comparison import Comparison, comparisons
+from arml.report.data.paper import paper_figure
+from arml.report.data.summary import Summary, paired_difference, summarise
+from arml.report.titles import line_title
+
+
+class Row(NamedTuple):
+    """One line of the table: a way of learning, over seeds."""
+
+    line: Line
+    metrics: dict[str, Summary]
+    """What was found on the test examples, ``"error"`` first; nothing if no run has finished."""
+    against: Summary | None
+    """Paired difference of the error to equal weights on the same seeds; ``None`` for the reference itself."""
+    weights: dict[str, Summary]
+    """Final weight of each auxiliary task."""
+    unfinished: int
+    """Runs that were begun and have no result yet."""
+    failed: int
+    """Runs that ended without a result."""
+    missing: int
+    """Seeds that other lines have and this one has not."""
+    protocols: tuple[str, ...]
+    """Which network was tested, and on what; one unless its runs differ in that."""
+    paper: str
+
+    def title(self) -> str:
+        """The line's name."""
+        return line_title(self.line)
+
+
+Tables = dict[Subject, list[Row]]
+
+
+def tables(recorded: Sequence[Recorded], failed: Collection[Run] = ()) -> Tables:
+    """A table for every subject among ``recorded``."""
+    return {comparison.subject: rows_of(comparison) for comparison in comparisons(recorded, failed)}
+
+
+def rows_of(comparison: Comparison) -> list[Row]:
+    """The table of one subject."""
+    return [_row(comparison, line) for line in comparison.finished]
+
+
+def _row(comparison: Comparison, line: Line) -> Row:
+    reference = comparison.reference[line]
+    same = line == reference
+    return Row(
+        line,
+        _metrics([run.outcome for run in comparison.finished[line].values()]),
+        None if same else paired_difference(comparison.errors(line), comparison.errors(reference)),
+        {task: summarise([*by_seed.values()]) for task, by_seed in comparison.weights(line).items()},
+        comparison.unfinished[line],
+        comparison.failed[line],
+        comparison.missing(line),
+        comparison.protocols(line),
+        paper_figure(comparison.subject, line),
+    )
+
+
+def _metrics(outcomes: Sequence[Record]) -> dict[str, Summary]:
+    """Those that all seeds have: average precision is undefined where test examples have one class only."""
+    names = [key for key in outcomes[0] if key.startswith("test_") and key != "test_error_last"] if outcomes else []
+    common = [key for key in names if all(key in outcome for outcome in outcomes)]
+    return {key.removeprefix("test_"): summarise([outcome[key] for outcome in outcomes]) for key in common}
+
+
+def best(rows: Sequence[Row]) -> Line | None:
+    """The line whose error is below every other line's by more than both intervals together; ``None`` if there is none.
+
+    Grid search is left out: it has trained several times.
+    """
+    finished = [row for row in rows if row.metrics and row.line.method != "grid"]
+    if len(finished) < 2:
+        return None
+    first = min(finished, key=lambda row: row.metrics["error"].mean)
+    others = (row.metrics["error"] for row in finished if row is not first)
+    return first.line if all(first.metrics["error"].high < other.low for other in others) else None
+
+
+def as_json(tables: Mapping[Subject, Sequence[Row]]) -> list[dict[str, object]]:
+    """Everything in the tables, for other programs; what has no interval has none here."""
+    return [
+        {
+            "subject": {**subject._asdict(), "labels": subject.labels if math.isfinite(subject.labels) else "all"},
+            "line": row.line._asdict(),
+            "title": row.title(),
+            "metrics": {name: _summary_json(summary) for name, summary in row.metrics.items()},
+            "against": None if row.against is None else _summary_json(row.against),
+            "weights": {name: _summary_json(summary) for name, summary in row.weights.items()},
+            "unfinished": row.unfinished,
+            "failed": row.failed,
+            "missing": row.missing,
+            "protocols": row.protocols,
+            "paper": row.paper,
+        }
+        for subject, rows in tables.items()
+        for row in rows
+    ]
+
+
+def _summary_json(summary: Summary) -> dict[str, float | int | None]:
+    half_width = summary.half_width if math.isfinite(summary.half_width) else None
+    return {"mean": summary.mean, "half_width": half_width, "n": summary.n}

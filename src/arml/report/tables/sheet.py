@@ -1,0 +1,64 @@
+"""A table as plain data: what the terminal, Markdown, LaTeX and the page show is made from it."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from arml.report.data.summary import Summary
+
+
+class Cell(NamedTuple):
+    """What stands in a place of a table."""
+
+    text: str
+    value: float | None = None
+    """The number that it is sorted by, for numbers."""
+    strong: bool = False
+
+
+class Sheet(NamedTuple):
+    """A table with its title above and notes below."""
+
+    title: str
+    headings: tuple[str, ...]
+    """Of the columns; the first names the rows."""
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    brief: bool = True
+    """Whether it is shown in the terminal, too; what words say as well is not."""
+
+    def is_text(self, column: int) -> bool:
+        """Whether a column has words rather than numbers: no cell has a value."""
+        return column == 0 or all(row[column].value is None for row in self.rows)
+
+
+def text(words: str) -> Cell:
+    """A cell with words."""
+    return Cell(words)
+
+
+def number(summary: Summary | None, *, strong: bool = False, digits: int = 2) -> Cell:
+    """A mean with its interval; empty if there is none."""
+    return Cell("") if summary is None else Cell(summary.shown(digits), _finite(summary.mean), strong)
+
+
+def difference(summary: Summary | None) -> Cell:
+    """A paired difference with its sign and interval, marked where that excludes 0.
+
+    >>> difference(Summary(-1.5, 0.5, 3)).text
+    '-1.50 ± 0.50*'
+    """
+    if summary is None:
+        return Cell("")
+    interval = f" ± {summary.half_width:.2f}" if summary.n > 1 else ""
+    shown = f"{summary.mean:+.2f}{interval}" + ("*" if summary.excludes_zero() else "")
+    return Cell(shown, _finite(summary.mean))
+
+
+def count(n: int, remarks: Sequence[str] = ()) -> Cell:
+    """A number of runs, and what else there is to say about it."""
+    return Cell(f"{n}" + (f" ({', '.join(remarks)})" if remarks else ""), n)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

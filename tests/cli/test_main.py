@@ -1,0 +1,197 @@
+"""The command line as a user types it."""
+
+import ast
+import inspect
+import itertools
+import json
+import subprocess
+import sys
+
+import pytest
+
+from arml.cli import main
+from arml.cli.main import COMMANDS
+from arml.cli.names import METHODS, choose
+from arml.cli.semi_supervised import DATASETS, LEARNERS
+from arml.cli.settings import SETTINGS, build
+from arml.lab.experiments import semi_supervised_runs as ssl
+from arml.lab.experiments.weightings import GRID, WEIGHTINGS
+from arml.lab.run import Run, SemiSupervised
+
+QUICK = [
+    "--steps",
+    "4",
+    "--batch-labelled",
+    "8",
+    "--batch-unlabelled",
+    "8",
+    "--evaluate-every",
+    "2",
+    "--record-every",
+    "2",
+]
+
+
+def arml(*words):
+    return subprocess.run([sys.executable, "-m", "arml", *words], capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_help_explains_the_command(words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--help"])
+    assert stop.value.code == 0
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert COMMANDS[words].about() in text
+    assert ("--data-dir PATH Where" in text) == (words[0] in ("train", "compare", "data"))
+
+
+OPTIONS = {Run, *(part for setting in SETTINGS.values() for part in (setting.run, setting.table))}
+OPTIONS |= {getattr(command.options, "__origin__", command.options) for command in COMMANDS.values()}
+
+
+@pytest.mark.parametrize("options", sorted(OPTIONS, key=repr), ids=lambda options: options.__qualname__)
+def test_every_option_has_a_sentence(options):
+    (tree,) = ast.parse(inspect.getsource(options)).body
+    for statement, following in itertools.pairwise([*tree.body, None]):
+        hidden = isinstance(statement, ast.AnnAssign) and (
+            statement.target.id in ("run", "table_lines") or "ClassVar" in ast.unparse(statement.annotation)
+        )
+        if isinstance(statement, ast.AnnAssign) and not hidden:
+            assert isinstance(following, ast.Expr), statement.target.id
+            assert following.value.value.endswith("."), statement.target.id
+
+
+def test_without_the_lab_the_command_says_what_to_install():
+    code = "import sys; sys.modules['tyro'] = None; from arml.__main__ import main; sys.exit(main())"
+    failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert failed.returncode == 2
+    assert failed.stderr == "arml: the command line needs the package tyro: pip install 'arml[lab]'\n"
+
+
+def test_without_a_command_the_commands_are_listed(capsys):
+    assert main([]) == 0
+    text = capsys.readouterr().out
+    assert all(f"arml {' '.join(words)}" in text for words in COMMANDS)
+
+
+def test_an_unknown_command_lists_the_known_ones(capsys):
+    assert main(["trian", "ssl"]) == 2
+    captured = capsys.readouterr()
+    assert "Unknown command 'trian ssl'" in captured.err
+    assert "arml train ssl" in captured.out
+
+
+def test_presets_are_the_defaults_that_help_shows(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "ssl", "--preset", "paper", "--dataset", "cifar10", "--help"])
+    text = capsys.readouterr().out
+    assert "default: 200000" in text
+    assert "wrn-28-2" in text
+    assert "default: 4000" in text
+
+
+def test_the_paper_preset_is_the_papers_protocol():
+    run = ssl.paper("cifar10")
+    assert (run.steps, run.labels, run.network) == (200_000, 4000, "wrn-28-2")
+    assert run.batch_labelled + run.batch_unlabelled == 256
+    assert run.lr_drop_at[0] * run.steps == 160_000
+    assert LEARNERS["s4l"](run, DATASETS["cifar10"]).settings.lr == 0.005
+    assert run.lr_drop * 0.005 == pytest.approx(0.001)
+    assert ssl.paper("svhn").labels == 1000
+
+
+def test_every_name_a_run_may_have_becomes_an_object(tmp_path):
+    for learner in (*ssl.COMPARED, "s4l"):
+        parts = build(SemiSupervised(learner=learner, method="uniform"), tmp_path, tmp_path)
+        assert (parts.reweighter is None) == (learner == "supervised")
+    for method in (*WEIGHTINGS, *GRID):
+        parts = build(SemiSupervised(method=method), tmp_path, tmp_path)
+        assert (parts.noise is not None) == (method == "arml_full")
+    assert set(METHODS) == {*WEIGHTINGS, *GRID}
+    assert build(SemiSupervised(method="grid-0.5"), tmp_path, tmp_path).reweighter.weights == {
+        "rotation": 0.5,
+        "exemplar": 1.5,
+    }
+
+
+def test_gradnorm_measures_on_the_last_shared_layer(tmp_path):
+    for network, layer in (("small-32", "layer3"), ("wrn-10-1", "group3.0"), ("wrn-16-1", "group3.1")):
+        parts = build(SemiSupervised(method="gradnorm", network=network), tmp_path, tmp_path)
+        assert parts.reweighter.method.layer == layer
+
+
+def test_unknown_names_list_the_known_ones(tmp_path):
+    with pytest.raises(ValueError, match=r"Unknown method 'gradnrom'. Known: adaloss, arml, arml_full"):
+        choose(METHODS, "gradnrom", "method")
+    with pytest.raises(
+        ValueError, match=r"'resnet' is no network for images. Known: small-FEATURES such as small-32, plain-FEAT"
+    ):
+        build(SemiSupervised(network="resnet"), tmp_path, tmp_path)
+
+
+def test_train_says_where_things_are_and_does_not_repeat_itself(tmp_path):
+    done = arml("train", "ssl", *QUICK, "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "test error" in done.stdout
+    assert "record.jsonl" in done.stdout.replace("\n", "")
+    again = arml("train", "ssl", *QUICK, "--out", str(tmp_path))
+    assert "This run is complete" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "ssl", "--threads", "0"], "--threads should be at least 1. Got 0."),
+        (["train", "ssl", "--steps", "0"], "`steps` should be at least 1. Got 0."),
+        (["train", "ssl", "--seed", "-1"], "`seed` should be at least 0. Got -1."),
+        (["compare", "ssl", "--seeds", "0"], "--seeds should be at least 1. Got 0."),
+        (["compare", "ssl", "--workers", "0"], "--workers should be at least 1. Got 0."),
+        (["demo", "--seeds", "0"], "--seeds should be at least 1. Got 0."),
+    ],
+)
+def test_numbers_out_of_range_are_refused(words, message, capsys):
+    assert main(words) == 1
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_file_in_the_place_of_a_folder_is_said(tmp_path, capsys):
+    (tmp_path / "runs").write_text("")
+    assert main(["train", "ssl", *QUICK, "--out", str(tmp_path / "runs")]) == 1
+    assert "Not a directory" in capsys.readouterr().err
+
+
+def test_missing_data_gets_an_error_that_helps(tmp_path):
+    failed = arml("train", "ssl", "--dataset", "cifar10", "--data-dir", str(tmp_path), "--out", str(tmp_path))
+    assert failed.returncode == 1
+    message = " ".join(failed.stderr.split())
+    assert "arml data fetch cifar10" in message
+    assert "Traceback" not in message
+
+
+def test_compare_makes_a_table_and_survives_a_failing_line(tmp_path):
+    words = ["compare", "ssl", *QUICK, "--seeds", "2", "--learners", "supervised", "--methods", "uniform", "arml"]
+    done = arml(*words, "--no-grid", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    table = json.loads((tmp_path / "compare-ssl-digits.json").read_text())
+    lines = [(row["line"]["learner"], row["line"]["method"]) for row in table]
+    assert lines == [("supervised", ""), ("s4l", "uniform"), ("s4l", "arml")]
+    assert {row["metrics"]["error"]["n"] for row in table} == {2}
+    assert "S4L + ARML" in done.stdout
+    # Two labels a class for a class that has not got them: every run fails, the others' table is still shown.
+    failed = arml(*words, "--no-grid", "--out", str(tmp_path), "--label-counts", "50", "100000")
+    assert failed.returncode == 1
+    assert "6 of 12 runs failed" in failed.stdout
+    assert "S4L + ARML" in failed.stdout
+    assert list(tmp_path.glob("digits-100000-*/failure.txt"))
+
+
+def test_data_commands(tmp_path):
+    listed = arml("data", "list", "--data-dir", str(tmp_path))
+    assert listed.returncode == 0
+    assert all(name in listed.stdout for name in DATASETS)
+    checked = arml("data", "check", "digits")
+    assert "1437 images" in checked.stdout
+    unknown = arml("data", "check", "imagenet")
+    assert unknown.returncode == 1
+    assert "Unknown data set 'imagenet'. Known: digits" in " ".join(unknown.stderr.split())

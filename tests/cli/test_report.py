@@ -1,0 +1,195 @@
+"""`arml report` and `arml labels` as a user types them."""
+
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import fields, replace
+
+import pytest
+import tyro
+from report.made_records import cost_file, ssl_runs, write
+
+from arml.cli import main
+from arml.cli.main import COMMANDS
+from arml.cli.report import defaults
+from arml.lab.experiments import multi_label_runs, semi_supervised_runs
+from arml.lab.run import Domains, MultiLabel, SemiSupervised
+from arml.report.commands import repeats, train_command
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def test_report_writes_everything_and_says_where(tmp_path, capsys):
+    ssl_runs(tmp_path / "runs", labels=(50, 100))
+    cost_file(tmp_path / "runs" / "cost.json")
+    (tmp_path / "runs" / "record.jsonl").write_text("{}\n")
+    assert (
+        main(
+            [
+                "report",
+                str(tmp_path / "runs" / "cost.json"),
+                *map(str, sorted((tmp_path / "runs").iterdir())),
+                "--out",
+                str(tmp_path / "report"),
+                "--figures",
+                "1",
+            ]
+        )
+        == 0
+    )
+    out = capsys.readouterr().out
+    text = words(out)
+    assert "record.jsonl: is no record of a run" in text
+    assert "Test results in %: digits, 50 labels" in text
+    assert "S4L + ARML did better than uniform weights" in text
+    assert "- rotation: switched off. Weight 0.06 ± 0.02" in text
+    assert f"report {tmp_path / 'report' / 'index.html'} (1 of" in out
+    made = sorted(path.relative_to(tmp_path / "report").as_posix() for path in (tmp_path / "report").rglob("*.*"))
+    assert made == ["figures/labels-digits.png", "figures/labels-digits.svg", "index.html", "tables.md", "tables.tex"]
+    assert "arml train ssl --preset cpu --dataset digits" in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_report_of_nothing_says_what_to_give(tmp_path, capsys):
+    assert main(["report", str(tmp_path), "--out", str(tmp_path / "report")]) == 1
+    assert "There is no record of a run in" in words(capsys.readouterr().err)
+    assert main(["report", str(tmp_path / "nowhere")]) == 1
+    assert "Found neither a folder nor a file" in words(capsys.readouterr().err)
+    assert main(["report"]) == 1
+    assert "No runs are given" in words(capsys.readouterr().err)
+
+
+def test_labels_shows_what_is_needed_and_saved(tmp_path, capsys):
+    ssl_runs(tmp_path, labels=(20, 50, 100, 250))
+    assert main(["labels", str(tmp_path), "--error", "14", "12"]) == 0
+    text = words(capsys.readouterr().out)
+    assert "Labels needed for an error of 14.00 %: digits" in text
+    assert "Labels needed for an error of 12.00 %: digits" in text
+    assert "of the labels that uniform weights need for an error of 14.00 %, n = 3 seeds." in text
+    assert main(["labels", str(tmp_path)]) == 0
+
+
+def test_labels_needs_more_than_one_number(tmp_path, capsys):
+    ssl_runs(tmp_path)
+    assert main(["labels", str(tmp_path)]) == 1
+    assert "All runs have the same number of labels" in words(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("command", ["report", "labels"])
+def test_one_word_commands_have_help_and_are_listed(command, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    text = words(capsys.readouterr().out.replace("│", " "))
+    assert COMMANDS[(command,)].about() in text
+    assert "Folders of runs, single runs" in text
+    assert main([]) == 0
+    assert f"arml {command} " in capsys.readouterr().out
+
+
+RUNS = [
+    SemiSupervised(),
+    SemiSupervised(seed=3, method="grid-0.5", labelled_in_pool=False, lr=None, lr_drop_at=(0.25, 0.5), weight_lr=0.1),
+    replace(semi_supervised_runs.paper("cifar10"), learner="vat", seed=2),
+    MultiLabel(main="a 'quoted' name", aux=("x y", "z;", "$HOME"), leave_out=("x y",), labels=None),
+    MultiLabel(main="-dash", network="mlp-16", labels=0.25),
+    replace(multi_label_runs.paper("celeba"), lr_drop_at=()),
+    MultiLabel(dataset="table", table="a folder/my table.csv", table_digest="abc", features=("f 1", "f2"), labels=None),
+    Domains(shots="all", folders="my domains", dataset="folders", leave_out=("misleading",), weights="w.pt"),
+]
+
+
+def parsed(command):
+    """The run that the real command line makes of the words."""
+    arml, first, second, *rest = shlex.split(command)
+    assert (arml, first) == ("arml", "train")
+    if (first, second) in COMMANDS:
+        known = COMMANDS[first, second]
+        return tyro.cli(known.options, args=rest, default=known.default(rest)).run
+    return tyro.cli(Domains, args=rest)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=range(len(RUNS)))
+def test_commands_make_the_very_same_run(run):
+    assert parsed(train_command(run, defaults)) == run
+
+
+def test_a_preset_keeps_commands_short():
+    command = train_command(replace(semi_supervised_runs.paper("svhn"), seed=4), defaults)
+    assert command == "arml train ssl --preset paper --dataset svhn --seed 4"
+
+
+def test_seeds_share_a_command(tmp_path):
+    (one,) = repeats([SemiSupervised(seed=seed) for seed in (2, 0, 1)], defaults)
+    assert one.title == "digits, 50 labels: S4L + ARML"
+    assert one.command == 'for seed in 0 1 2; do arml train ssl --preset cpu --dataset digits --seed "$seed"; done'
+    shell = one.command.replace("arml train", "echo")
+    said = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said == [f"ssl --preset cpu --dataset digits --seed {seed}" for seed in range(3)]
+
+
+def test_every_field_of_a_run_can_be_an_option():
+    """A field of a kind that the command line writes in another way would be noticed here."""
+    for kind in (SemiSupervised, MultiLabel, Domains):
+        for one in fields(kind):
+            assert isinstance(getattr(kind(), one.name), bool | int | float | str | tuple | None), one.name
+
+
+def test_watching_makes_the_page_anew_until_it_is_stopped(tmp_path):
+    runs, out = tmp_path / "runs", tmp_path / "report"
+    ssl_runs(runs, seeds=1)
+    # Tests that run in the background are deaf to Ctrl-C, and so would their children be.
+    listening = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    start = [sys.executable, "-c", f"{listening}; from arml.__main__ import main; sys.exit(main())"]
+    command = [*start, "report", str(runs), "--out", str(out), "--watch", "--every", "0.2", "--figures", "0"]
+    watching = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        _until(lambda: (out / "index.html").exists())
+        assert "4 runs with 1 seed," in (out / "index.html").read_text()
+        time.sleep(0.5)
+        ssl_runs(runs, seeds=2)
+        _until(lambda: "8 runs with 2 seeds" in (out / "index.html").read_text())
+        assert "data-watch=" in (out / "index.html").read_text()
+        watching.send_signal(signal.SIGINT)
+        text = watching.communicate(timeout=60)[0]
+    finally:
+        watching.kill()
+        watching.wait()
+        watching.stdout.close()
+    assert watching.returncode == 0
+    assert "report made anew" in text
+    assert "data-watch=" not in (out / "index.html").read_text()
+
+
+def _until(is_so, seconds=40):
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_a_thousand_runs_are_read_and_shown_quickly(tmp_path):
+    """The whole command takes less than 20 s on two cores; this leaves out starting and figure files."""
+    from arml.report.contents import make_report
+    from arml.report.data.records import collect
+    from arml.report.output.html import page
+
+    for seed in range(25):
+        for labels in range(10, 110, 10):
+            for method in ("uniform", "arml", "gated_arml", "ol_aux"):
+                write(
+                    tmp_path,
+                    SemiSupervised(seed=seed, labels=labels, method=method),
+                    30.0 - labels / 10 + seed / 10,
+                    weights={"rotation": 0.5 + seed / 100, "exemplar": 1.5},
+                    steps=tuple(range(25, 225, 25)),
+                )
+    start = time.process_time()
+    collected = collect([tmp_path])
+    text = page(make_report(collected, paper=False, defaults=defaults))
+    assert len(collected.recorded) == 1000
+    assert "1000 runs with 25 seeds" in text
+    assert time.process_time() - start < 15

@@ -1,0 +1,398 @@
+"""The scikit-learn estimators: its own checks, what a table may hold, and what the auxiliary targets do."""
+
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from arml import ARML, Fixed, Uniform
+from arml.sklearn import AuxiliaryClassifier, AuxiliaryRegressor
+
+DOCS = Path(__file__).parents[2] / "docs" / "sklearn.md"
+QUICK = {"steps": 40, "lr": 0.03}
+BOTH = pytest.mark.parametrize("estimator", [AuxiliaryClassifier, AuxiliaryRegressor])
+
+
+@parametrize_with_checks([AuxiliaryClassifier(**QUICK), AuxiliaryRegressor(**QUICK)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+def table(rows=60, seed=0):
+    """Features, a main target, and two auxiliary targets that are the main one and noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 4))
+    y = (X[:, 0] > 0).astype(int)
+    return X, y, np.stack([X[:, 0], rng.normal(size=rows)], axis=1)
+
+
+def quick(estimator=AuxiliaryClassifier, **settings):
+    return estimator(**{"steps": 30, "lr": 0.02, "random_state": 0, **settings})
+
+
+def test_weight_goes_to_the_target_that_helps_and_the_path_ends_there():
+    X, y, aux = table(200)
+    model = AuxiliaryClassifier(random_state=0, steps=300, every=5).fit(X, y, aux)
+    assert model.weights_path_.shape == (60, 2)
+    assert_array_equal(model.weights_path_[-1], list(model.aux_weights_.values()))
+    assert_allclose(model.weights_path_.sum(axis=1), 2)
+    assert model.aux_weights_["aux0"] > 1.5 > 0.5 > model.aux_weights_["aux1"]
+
+
+def test_auxiliary_targets_teach_what_few_main_labels_cannot():
+    """Digits with two labels of each; four facts about all of them."""
+    X, digit = load_digits(return_X_y=True)
+    labelled = np.concatenate([np.flatnonzero(digit == d)[:2] for d in range(10)])
+    y = np.full(len(X), np.nan)
+    y[labelled] = digit[labelled]
+    aux = np.stack([digit % 2 == 0, digit >= 5, np.isin(digit, [0, 6, 8, 9]), np.isin(digit, [2, 3, 5, 7])], axis=1)
+    alone, helped = (quick(steps=200, lr=0.01).fit(X, y, a).score(X, digit) for a in (None, aux))
+    assert helped > alone + 0.05
+
+
+def test_the_main_target_counts_too():
+    """Rows without a main label must not, and rows with one must, decide what is predicted."""
+    X, y, aux = table(100)
+    few = np.where(np.arange(100) < 50, y, np.nan)
+    model = AuxiliaryClassifier(random_state=0, steps=200).fit(X, few, aux)
+    flipped = AuxiliaryClassifier(random_state=0, steps=200).fit(X, 1 - few, aux)
+    assert model.score(X[50:], y[50:]) > 0.9
+    assert flipped.score(X[50:], y[50:]) < 0.1
+
+
+def test_without_auxiliary_targets_there_are_no_weights():
+    X, y, _ = table()
+    model = quick().fit(X, y)
+    assert model.aux_weights_ == {}
+    assert model.weights_path_.shape == (0, 0)
+    assert list(model.network_.heads) == ["class"]
+
+
+def test_weights_of_zero_are_no_auxiliary_targets():
+    X, y, aux = table()
+    model = quick(method=Fixed([0, 0]), weight_decay=0).fit(X, y, aux)
+    assert model.aux_weights_ == {"aux0": 0, "aux1": 0}
+    other = quick(method=Fixed([0, 0]), weight_decay=0).fit(X, y, -7 * aux + 3)
+    assert_array_equal(model.decision_function(X), other.decision_function(X))
+    used = quick(method=Uniform(), weight_decay=0).fit(X, y, aux)
+    assert not np.allclose(model.decision_function(X), used.decision_function(X))
+
+
+@BOTH
+def test_rows_without_any_label_change_nothing(estimator):
+    """They still decide how features are standardised, so that is switched off."""
+    X, y, aux = table()
+    y, aux = y.astype(float), aux.copy()
+    y[40:], aux[40:] = np.nan, np.nan
+    whole = quick(estimator, standardize=False).fit(X, y, aux)
+    part = quick(estimator, standardize=False).fit(X[:40], y[:40], aux[:40])
+    assert_array_equal(whole.predict(X), part.predict(X))
+    assert whole.aux_weights_ == part.aux_weights_
+
+
+LABELS = {
+    "float with NaN": (np.array([0.0, 1.0, np.nan]), [0.0, 1.0]),
+    "objects with None": (np.array(["no", "yes", None], dtype=object), ["no", "yes"]),
+    "objects with NaN": (np.array(["no", "yes", np.nan], dtype=object), ["no", "yes"]),
+    "numbers with None": (np.array([3, 7, None], dtype=object), [3, 7]),
+    "a list": ([False, True, None], [False, True]),
+    "text in a series": (pd.Series(["no", "yes", None]), ["no", "yes"]),
+    "whole numbers in a series": (pd.Series([3, 7, None], dtype="Int64"), [3.0, 7.0]),
+    "objects with NA": (pd.Series(["no", "yes", pd.NA], dtype=object), ["no", "yes"]),
+    "text with NA": (pd.Series(["no", "yes", pd.NA], dtype="string"), ["no", "yes"]),
+    "a category": (pd.Series(["no", "yes", None], dtype="category"), ["no", "yes"]),
+}
+
+
+@pytest.mark.parametrize("case", LABELS)
+def test_missing_labels_may_be_written_in_many_ways(case):
+    labels, classes = LABELS[case]
+    X = np.array([[-1.0], [1.0], [0.5]])
+    model = AuxiliaryClassifier(random_state=0, steps=40).fit(X, labels, X)
+    assert model.classes_.tolist() == classes
+    assert model.predict(X).tolist() == [classes[0], classes[1], classes[1]]
+    assert model.score(X, labels) == 1
+
+
+def test_three_classes():
+    X = np.repeat(np.eye(3), 10, axis=0) + 0.1 * np.random.default_rng(0).normal(size=(30, 3))
+    y = np.repeat(["a", "b", "c"], 10)
+    model = quick(steps=60).fit(X, y, aux=X)
+    assert model.score(X, y) == 1
+    assert model.decision_function(X).shape == model.predict_proba(X).shape == (30, 3)
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_probabilities_of_two_classes_follow_the_logit():
+    X, y, aux = table()
+    model = quick().fit(X, y, aux)
+    logit = model.decision_function(X)
+    assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-logit)))
+    assert_array_equal(model.predict(X), (logit > 0).astype(int))
+
+
+def test_a_regressor_answers_in_the_units_of_y():
+    X, _, aux = table(200)
+    y = 1e6 + 50 * X[:, 0]
+    y[150:] = np.nan
+    model = AuxiliaryRegressor(random_state=0, steps=300).fit(X, y, aux)
+    truth = 1e6 + 50 * X[:, 0]
+    assert model.score(X, truth) > 0.9
+    assert model.score(X, y) == pytest.approx(1 - ((model.predict(X) - y)[:150] ** 2).mean() / y[:150].var())
+
+
+def test_columns_decide_what_is_asked_about_them():
+    rng = np.random.default_rng(0)
+    X, y, _ = table(80)
+    aux = pd.DataFrame(
+        {
+            "two": rng.choice([3.5, 7], size=80),
+            "kinds": rng.integers(5, size=80).astype(float),
+            "many": np.arange(80),
+            "size": rng.normal(size=80),
+            "text": rng.choice(["a", "b", "c"], size=80),
+            "flag": rng.random(80) > 0.5,
+        }
+    )
+    aux.loc[::7, "kinds"] = np.nan
+    aux.loc[::5, "text"] = None
+    model = quick().fit(X, y, aux)
+    assert list(model.aux_weights_) == list(aux.columns)
+    outputs = {"two": 1, "kinds": 5, "many": 1, "size": 1, "text": 3, "flag": 1}
+    assert model.network_.heads["aux"].out_features == sum(outputs.values())
+    for name, expected in outputs.items():
+        assert quick(steps=1).fit(X, y, aux[[name]]).network_.heads["aux"].out_features == expected
+
+
+def test_numbers_among_objects_are_numbers():
+    """An array of a table that also has text is one of objects, whether or not something is missing."""
+    X, y, numbers = table(80)
+    mixed = pd.DataFrame({"size": numbers[:, 0], "text": np.where(numbers[:, 1] > 0, "a", "b"), "many": np.arange(80)})
+    objects = mixed.to_numpy()
+    assert objects.dtype == object
+    model = quick().fit(X, y, objects)
+    assert model.network_.heads["aux"].out_features == 3
+    assert quick().fit(X, y.astype(object)).classes_.dtype.kind == "i"
+    assert quick(AuxiliaryRegressor).fit(X, objects[:, 0]).score(X, objects[:, 0]) > 0
+
+
+def test_a_feature_that_never_varied_has_no_say():
+    X, y, aux = table()
+    X[:, 3] = 0.1
+    model = quick().fit(X, y, aux)
+    changed = X.copy()
+    changed[:, 3] = 1e6
+    assert_array_equal(model.decision_function(changed), model.decision_function(X))
+
+
+@BOTH
+def test_training_repeats_exactly_and_leaves_the_global_state_alone(estimator):
+    X, y, aux = table()
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    numpys = np.random.get_state()[1].copy()  # noqa: NPY002 -- the state that must not move
+    first = quick(estimator).fit(X, y, aux)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+    assert_array_equal(np.random.get_state()[1], numpys)  # noqa: NPY002
+    torch.manual_seed(99)
+    again = clone(first).fit(X, y, aux)
+    assert_array_equal(first.predict(X), again.predict(X))
+    assert_array_equal(first.weights_path_, again.weights_path_)
+    refit = again.fit(X, y, aux)
+    assert_array_equal(first.weights_path_, refit.weights_path_)
+    other = quick(estimator, random_state=1).fit(X, y, aux)
+    assert not np.allclose(first.weights_path_[-1], other.weights_path_[-1], atol=1e-6)
+
+
+def test_a_fitted_model_survives_a_pickle():
+    X, y, aux = table()
+    model = quick(method=ARML(lr=0.5)).fit(X, y, aux)
+    read = pickle.loads(pickle.dumps(model))
+    assert_array_equal(read.predict_proba(X), model.predict_proba(X))
+    assert read.aux_weights_ == model.aux_weights_
+    assert read.fit(X, y, aux).aux_weights_ == model.aux_weights_
+
+
+def test_settings_reach_the_training():
+    X, y, aux = table()
+    model = quick().set_params(hidden=7, layers=3, every=4, method=Uniform()).fit(X, y, aux)
+    assert model.network_.heads["class"].in_features == 7
+    assert [name for name in dict(model.network_.trunk.named_children()) if "linear" in name][-1] == "linear3"
+    assert model.weights_path_.shape == (8, 2)
+    assert model.aux_weights_ == {"aux0": 1, "aux1": 1}
+    moved = [quick(aux_scale=scale).fit(X, y, aux).aux_weights_["aux0"] for scale in (0.1, 1)]
+    assert moved[0] != pytest.approx(moved[1])
+
+
+def test_the_step_size_falls_to_zero_and_decay_shrinks_parameters(monkeypatch):
+    X, y, aux = table()
+    seen, step = [], torch.optim.Adam.step
+    monkeypatch.setattr(torch.optim.Adam, "step", lambda self: (seen.append(self.param_groups[0]["lr"]), step(self)))
+    quick(steps=4, lr=0.1).fit(X, y, aux)
+    assert seen == pytest.approx([0.1, 0.075, 0.05, 0.025])
+    lengths = [
+        sum(float(p.detach().square().sum()) for p in quick(weight_decay=decay).fit(X, y, aux).network_.parameters())
+        for decay in (0, 1)
+    ]
+    assert lengths[1] < lengths[0] / 2
+
+
+def test_features_far_from_zero_are_standardised():
+    X, y, aux = table(100)
+    far = X * 1e-4 + 1e5
+    assert AuxiliaryClassifier(random_state=0, steps=200).fit(far, y, aux).score(far, y) > 0.95
+    assert AuxiliaryClassifier(random_state=0, steps=200, standardize=False).fit(X, y, aux).score(X, y) > 0.95
+
+
+def test_in_a_pipeline():
+    X, y, aux = table()
+    pipeline = make_pipeline(MinMaxScaler(), quick())
+    pipeline.fit(X, y, auxiliaryclassifier__aux=aux)
+    assert set(pipeline[-1].aux_weights_) == {"aux0", "aux1"}
+
+
+class Watched(AuxiliaryClassifier):
+    """Remembers that features and auxiliary labels were cut alike: column 0 of both is the same."""
+
+    def fit(self, X, y, aux=None):
+        assert_array_equal(X[:, 0], aux[:, 0])
+        return super().fit(X, y, aux)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_a_search_divides_auxiliary_labels_along_with_the_rows(routing):
+    X, y, aux = table()
+    few = np.where(np.arange(60) % 3 == 0, y, np.nan)
+    with sklearn.config_context(enable_metadata_routing=routing):
+        model = Watched(steps=20, lr=0.02, random_state=0)
+        model = model.set_fit_request(aux=True) if routing else model
+        search = GridSearchCV(model, {"method": [ARML(), Uniform()]}, cv=KFold(3), error_score="raise")
+        search.fit(X, few, aux=aux)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert set(search.best_estimator_.aux_weights_) == {"aux0", "aux1"}
+
+
+def test_routing_through_a_pipeline():
+    X, y, aux = table()
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(MinMaxScaler(), quick().set_fit_request(aux=True))
+        search = GridSearchCV(pipeline, {"auxiliaryclassifier__hidden": [4, 8]}, cv=2, error_score="raise")
+        search.fit(X, y, aux=aux)
+    assert set(search.best_estimator_[-1].aux_weights_) == {"aux0", "aux1"}
+
+
+def test_names_of_features():
+    X, y, aux = table()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = quick().fit(frame, y, aux)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.n_features_in_ == 4
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[list("dcba")])
+
+
+X, Y, AUX = table()
+NONE = np.full(60, np.nan)
+WRONG = {
+    "length": ({"aux": AUX[:-1]}, "60 rows of X.*59"),
+    "flat": ({"aux": AUX[:, 0]}, r"\[N, K\].*\(60,\).*reshape\(-1, 1\)"),
+    "no column": ({"aux": AUX[:, :0]}, r"\(60, 0\)"),
+    "constant": ({"aux": np.stack([AUX[:, 0], np.ones(60)], axis=1)}, "'aux1'.*only 1"),
+    "all missing": ({"aux": np.stack([NONE, AUX[:, 0]], axis=1)}, "'aux0'.*no label"),
+    "constant text": ({"aux": pd.DataFrame({"t": ["same"] * 60})}, "'t'.*only 'same'"),
+    "infinite": ({"aux": np.where(AUX > 1, np.inf, AUX)}, "aux0.*infinity"),
+    "dates": ({"aux": pd.DataFrame({"day": pd.date_range("2020-01-01", periods=60)})}, "'day'.*dates"),
+    "twice": ({"aux": pd.DataFrame(AUX, columns=["a", "a"])}, "different names.*a, a"),
+    "named main": (
+        {"aux": pd.DataFrame(AUX, columns=["a", "main"])},
+        "'main', as the main target is. Rename the column",
+    ),
+    "no main label": ({"y": NONE}, "No row has a main label"),
+    "one class": ({"y": np.ones(60)}, "at least two classes.*1.0"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_errors_say_what_was_given(case):
+    given, message = WRONG[case]
+    with pytest.raises(ValueError, match=message):
+        quick().fit(**{"X": X, "y": Y, "aux": AUX, **given})
+
+
+@pytest.mark.parametrize("y", [np.full(60, 3.0), NONE])
+def test_a_number_that_does_not_vary_is_refused(y):
+    with pytest.raises(ValueError, match="at least two different values"):
+        quick(AuxiliaryRegressor).fit(X, y)
+
+
+SETTINGS = {
+    "hidden": 0,
+    "layers": 1.5,
+    "steps": 0,
+    "batch_size": -1,
+    "lr": 0,
+    "weight_decay": -1,
+    "every": 0,
+    "aux_scale": 0,
+    "method": ARML,
+}
+
+
+@pytest.mark.parametrize("given", [{"steps": 10.0}, {"steps": "a"}, {"every": 0}, {"every": 2.5}, {"lr": "fast"}])
+def test_settings_are_checked_without_auxiliary_targets_too(given):
+    ((name, value),) = given.items()
+    with pytest.raises(ValueError, match=f"`{name}` should be .*{re.escape(repr(value))}"):
+        quick(**given).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_are_checked_when_they_are_used(name):
+    model = quick(**{name: SETTINGS[name]})
+    with pytest.raises(ValueError, match=f"`{name}` .*{re.escape(repr(SETTINGS[name]))}"):
+        model.fit(X, Y, AUX)
+
+
+def test_nothing_is_predicted_before_something_is_learned():
+    model = quick()
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    with pytest.raises(ValueError, match="rows of X"):
+        model.fit(X, Y, AUX[:5])
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_a_score_needs_labels():
+    model = quick().fit(X, Y)
+    with pytest.raises(ValueError, match=r"None of the 60 rows.*StratifiedKFold"):
+        model.score(X, NONE)
+    weights = np.arange(60.0)
+    expected = ((model.predict(X) == Y) * weights).sum() / weights.sum()
+    assert model.score(X, Y, sample_weight=weights) == pytest.approx(expected)
+    half = np.where(np.arange(60) < 30, Y, np.nan)
+    assert model.score(X, half, sample_weight=weights) == model.score(X[:30], Y[:30], sample_weight=weights[:30])
+
+
+def test_the_examples_of_the_documentation_run(capsys):
+    """As they stand, but with one seed of five: the whole comparison takes ten seconds."""
+    code = "\n".join(re.findall(r"```python\n(.*?)```", DOCS.read_text(), flags=re.DOTALL))
+    assert code.count("range(5)") == 1
+    exec(code.replace("range(5)", "range(1)"), {})
+    score, weights, *table, best = capsys.readouterr().out.splitlines()
+    assert float(score) > 0.7
+    assert weights.startswith("{'even'")
+    assert [line.split(" ")[0] for line in table] == ["main", "equal", "ARML"]
+    assert best.startswith("{'model__method'")

@@ -1,0 +1,121 @@
+"""What is read, what is not, and why."""
+
+import json
+
+import pytest
+from report.made_records import cost_file, lines_of, write
+
+from arml.lab.run import SemiSupervised
+from arml.lab.trace import result
+from arml.report.data.records import MOST_STEPS, Cost, collect
+
+
+def written(path, lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_folders_runs_and_files_may_be_given_and_count_once(tmp_path):
+    one, two = write(tmp_path, SemiSupervised(seed=0), 10.0), write(tmp_path, SemiSupervised(seed=1), 11.0)
+    for paths in ([tmp_path], [one, two / "record.jsonl"], [tmp_path, one]):
+        found = collect(paths)
+        assert sorted(one.run.seed for one in found.recorded) == [0, 1]
+        assert found.skipped == []
+
+
+def test_a_path_that_does_not_exist_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match=r"Found neither a folder nor a file .*nowhere"):
+        collect([tmp_path / "nowhere"])
+
+
+GOOD = lines_of(SemiSupervised(), 10.0, weights={"rotation": 1.0})
+BAD = {
+    "empty": ("", "it is empty, or its first line is cut off"),
+    "cut": (json.dumps(GOOD[0])[:50], "its first line is cut off"),
+    "foreign": ('{"epoch": 1, "loss": 2.0}\n', "KeyError: 'setting'"),
+    "no json": ("step,loss\n1,2\n", "JSONDecodeError"),
+    "unknown setting": ('{"setting": "rl", "run": {}, "environment": {}}\n', "KeyError: 'rl'"),
+    "unknown option": ('{"setting": "ssl", "run": {"momentun": 1}, "environment": {}}\n', "momentun"),
+    "foreign lines": (json.dumps(GOOD[0]) + "\n[1, 2]\n", r"line 2 is no record of a step: [1, 2]"),
+    "result without weights": (json.dumps(GOOD[0]) + '\n{"step": 1, "test_error": 3}\n', "its result has numbers"),
+    "result that is no number": (
+        json.dumps(GOOD[0]) + '\n{"step": 1, "test_error": NaN, "validation_error": 1, "weights": {}}\n',
+        "its result has numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_cannot_be_read_is_skipped_with_its_reason(tmp_path, case):
+    content, reason = BAD[case]
+    write(tmp_path, SemiSupervised(seed=1), 10.0)
+    path = tmp_path / "other" / "record.jsonl"
+    path.parent.mkdir()
+    path.write_text(content)
+    found = collect([tmp_path])
+    assert len(found.recorded) == 1
+    ((skipped, why),) = found.skipped
+    assert skipped == path
+    assert reason in why
+    assert not why.startswith(str(path))
+
+
+def test_bytes_that_are_no_text_are_skipped(tmp_path):
+    (tmp_path / "record.jsonl").write_bytes(b"\xff\xfe\x00\n\x80\n")
+    assert "UnicodeDecodeError" in collect([tmp_path]).skipped[0][1]
+
+
+@pytest.mark.parametrize("cut", [1, 20, 200])
+def test_a_record_that_is_being_written_counts_as_unfinished(tmp_path, cut):
+    path = write(tmp_path, SemiSupervised(), 10.0, weights={"rotation": 1.0}) / "record.jsonl"
+    path.write_bytes(path.read_bytes()[:-cut])
+    (one,) = collect([tmp_path]).recorded
+    assert result(one.records) is None
+
+
+def test_failures_are_told_from_unfinished_runs_and_from_mended_ones(tmp_path):
+    for seed, error in ((0, None), (1, None), (2, 9.0)):
+        folder = write(tmp_path, SemiSupervised(seed=seed), error)
+        if seed != 1:
+            (folder / "failure.txt").write_text("Traceback ...\nRuntimeError: out of memory\n")
+    (tmp_path / "early").mkdir()
+    (tmp_path / "early" / "failure.txt").write_text("DataError: no such file\n")
+    found = collect([tmp_path])
+    assert found.failed == {SemiSupervised(seed=0): "RuntimeError: out of memory"}
+    assert found.skipped == [
+        (tmp_path / "early" / "failure.txt", "the run failed before its first record: DataError: no such file")
+    ]
+
+
+def test_of_two_copies_the_complete_one_counts(tmp_path):
+    unfinished = written(tmp_path / "a" / "record.jsonl", lines_of(SemiSupervised()))
+    (tmp_path / "a" / "failure.txt").write_text("killed")
+    complete = written(tmp_path / "b" / "record.jsonl", lines_of(SemiSupervised(), 10.0))
+    for paths in ([tmp_path / "a", tmp_path / "b"], [tmp_path / "b", tmp_path / "a"]):
+        found = collect(paths)
+        (one,) = found.recorded
+        assert result(one.records)["test_error"] == 10
+        assert found.failed == {}
+        ((path, why),) = found.skipped
+        assert path == unfinished
+        assert str(complete) in why
+
+
+def test_long_records_are_thinned_and_keep_their_end(tmp_path):
+    steps = tuple(range(1, 1002))
+    write(tmp_path, SemiSupervised(), 10.0, weights={"rotation": 1.7}, steps=steps)
+    (one,) = collect([tmp_path]).recorded
+    assert len(one.records) <= MOST_STEPS + 1
+    assert one.records[-2]["step"] == 1001
+    assert one.records[-1]["test_error"] == 10
+
+
+def test_cost_files_are_read_beside_records(tmp_path):
+    cost_file(tmp_path / "cost.json")
+    assert Cost("pairwise", 10, 10.0, 9.0, 11.0, "ResNet18") in collect([tmp_path]).costs
+    without_kinds = [{"name": "x", "num_aux": 2, "ratio": 3.0, "median": 6.0, "low": 4.0, "high": 8.0}]
+    (tmp_path / "cost.json").write_text(json.dumps({"timings": without_kinds}))
+    assert collect([tmp_path]).costs == [Cost("x", 2, 3.0, 2.0, 4.0)]
+    (tmp_path / "cost.json").write_text('{"something": "else"}')
+    assert collect([tmp_path]).skipped == [(tmp_path / "cost.json", "KeyError: 'timings'")]

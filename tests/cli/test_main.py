@@ -11,12 +11,9 @@ import pytest
 
 from arml.cli import main
 from arml.cli.main import COMMANDS
-from arml.cli.names import METHODS, choose
-from arml.cli.semi_supervised import DATASETS, LEARNERS
-from arml.cli.settings import SETTINGS, build
-from arml.lab.experiments import semi_supervised_runs as ssl
-from arml.lab.experiments.weightings import GRID, WEIGHTINGS
-from arml.lab.run import Run, SemiSupervised
+from arml.lab.build import SETTINGS
+from arml.lab.build.semi_supervised import DATASETS
+from arml.lab.run import Run
 
 QUICK = [
     "--steps",
@@ -89,45 +86,6 @@ def test_presets_are_the_defaults_that_help_shows(capsys):
     assert "default: 200000" in text
     assert "wrn-28-2" in text
     assert "default: 4000" in text
-
-
-def test_the_paper_preset_is_the_papers_protocol():
-    run = ssl.paper("cifar10")
-    assert (run.steps, run.labels, run.network) == (200_000, 4000, "wrn-28-2")
-    assert run.batch_labelled + run.batch_unlabelled == 256
-    assert run.lr_drop_at[0] * run.steps == 160_000
-    assert LEARNERS["s4l"](run, DATASETS["cifar10"]).settings.lr == 0.005
-    assert run.lr_drop * 0.005 == pytest.approx(0.001)
-    assert ssl.paper("svhn").labels == 1000
-
-
-def test_every_name_a_run_may_have_becomes_an_object(tmp_path):
-    for learner in (*ssl.COMPARED, "s4l"):
-        parts = build(SemiSupervised(learner=learner, method="uniform"), tmp_path, tmp_path)
-        assert (parts.reweighter is None) == (learner == "supervised")
-    for method in (*WEIGHTINGS, *GRID):
-        parts = build(SemiSupervised(method=method), tmp_path, tmp_path)
-        assert (parts.noise is not None) == (method == "arml_full")
-    assert set(METHODS) == {*WEIGHTINGS, *GRID}
-    assert build(SemiSupervised(method="grid-0.5"), tmp_path, tmp_path).reweighter.weights == {
-        "rotation": 0.5,
-        "exemplar": 1.5,
-    }
-
-
-def test_gradnorm_measures_on_the_last_shared_layer(tmp_path):
-    for network, layer in (("small-32", "layer3"), ("wrn-10-1", "group3.0"), ("wrn-16-1", "group3.1")):
-        parts = build(SemiSupervised(method="gradnorm", network=network), tmp_path, tmp_path)
-        assert parts.reweighter.method.layer == layer
-
-
-def test_unknown_names_list_the_known_ones(tmp_path):
-    with pytest.raises(ValueError, match=r"Unknown method 'gradnrom'. Known: adaloss, arml, arml_full"):
-        choose(METHODS, "gradnrom", "method")
-    with pytest.raises(
-        ValueError, match=r"'resnet' is no network for images. Known: small-FEATURES such as small-32, plain-FEAT"
-    ):
-        build(SemiSupervised(network="resnet"), tmp_path, tmp_path)
 
 
 def test_train_says_where_things_are_and_does_not_repeat_itself(tmp_path):

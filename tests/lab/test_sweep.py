@@ -33,16 +33,16 @@ def die_on_zero(run: Run, folder: Path) -> None:
 
 
 def test_every_run_has_one_thread_and_finished_ones_are_skipped(tmp_path):
-    outcomes = run_all(RUNS, tmp_path, succeed, workers=2)
+    outcomes = run_all(RUNS, tmp_path, work=succeed, workers=2)
     assert {o.run.seed: o.failure for o in outcomes} == dict.fromkeys(range(4))
     assert {(o.folder / "threads").read_text() for o in outcomes} == {"1"}
-    again = run_all(RUNS, tmp_path, fail_on_one, workers=2)
+    again = run_all(RUNS, tmp_path, work=fail_on_one, workers=2)
     assert [o.failure for o in again] == [None] * 4
 
 
 def test_a_failing_run_is_reported_and_the_rest_goes_on(tmp_path):
     watched = []
-    outcomes = run_all(RUNS, tmp_path, fail_on_one, workers=2, watch=watched.append)
+    outcomes = run_all(RUNS, tmp_path, work=fail_on_one, workers=2, watch=watched.append)
     failures = {o.run.seed: o.failure for o in outcomes if o.failure}
     assert set(failures) == {1}
     assert "RuntimeError: seed one does not like it here" in failures[1]
@@ -50,7 +50,7 @@ def test_a_failing_run_is_reported_and_the_rest_goes_on(tmp_path):
 
 
 def test_a_killed_process_does_not_take_the_rest_with_it(tmp_path):
-    outcomes = run_all(RUNS, tmp_path, die_on_zero, workers=1)
+    outcomes = run_all(RUNS, tmp_path, work=die_on_zero, workers=1)
     failures = {o.run.seed: o.failure for o in outcomes if o.failure}
     assert set(failures) == {0}
     assert "killed from outside" in failures[0]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from arml.cli.settings import build
+from arml.lab.build import Folders, build
 from arml.lab.run import Domains, MultiLabel, Run, SemiSupervised, is_done
 from arml.lab.trace import Trace, read, result
 from arml.lab.train import Parts, Progress, error_rate, train
@@ -24,7 +24,7 @@ ATTRIBUTES = MultiLabel(network="mlp-16", batch_main=8, batch_aux=8, dropout=0.3
 
 
 def made(run: Run, folder: Path) -> Parts:
-    return build(run, Path("data"), folder / "cache")
+    return build(run, Folders(Path("data"), folder / "cache"))
 
 
 def test_the_record_holds_what_a_report_needs(tmp_path):

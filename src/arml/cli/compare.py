@@ -1,10 +1,8 @@
 """``arml compare``: learners and methods over seeds and numbers of labels."""
 
 import json
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -12,12 +10,13 @@ import tyro
 from rich.console import Console
 
 from arml.cli.progress import bar, counting, remarks, say
-from arml.cli.settings import SETTINGS, build
-from arml.cli.train import Preset, at_least_one, data_folder
+from arml.cli.train import Preset, at_least_one
+from arml.lab.build import Folders, complete
+from arml.lab.build.settings import check_data
+from arml.lab.environment import data_folder
 from arml.lab.run import Run
 from arml.lab.sweep import Outcome, run_all
 from arml.lab.trace import read
-from arml.lab.train import train
 from arml.report.output.terminal import print_tables
 from arml.report.tables.rows import as_json, tables
 
@@ -48,38 +47,22 @@ class Compare(Generic[R, T]):
 def run_compare(command: Compare[Run, Any], console: Console) -> int:
     """Runs what is missing, shows tables, writes them as JSON; 1 if a run failed."""
     at_least_one("--seeds", command.seeds)
-    setting = SETTINGS[command.run.setting]
-    base = setting.completed(command.run)
+    base = complete(command.run)
     runs = command.table_lines.runs(base, command.seeds)
     with remarks(console), counting("reading data", console) as count:
-        for one in {run.subject(): run for run in runs}.values():
-            setting.prepare(one, command.data_dir, command.out / "cache", count)
+        check_data(runs, Folders(command.data_dir, command.out / "cache"), count)
     outcomes = run_with_progress(runs, command.out, command.data_dir, command.workers, console)
     finished = tables([read(o.folder / "record.jsonl") for o in outcomes if o.failure is None])
     print_tables(finished, console, paper=command.paper, protocol=f"--preset {command.preset}")
     path = command.out / f"compare-{base.setting}-{base.subject().dataset}.json"
     path.write_text(json.dumps(as_json(finished), indent=1))
-    say(console, f"tables in {path}, one record for each run in {command.out}")
+    say(console, f"tables in {path}, one record per run in {command.out}")
     return report_failures(outcomes, console)
-
-
-def work(run: Run, folder: Path, *, data_dir: Path) -> None:
-    """One run in a process of its own, continued from its checkpoint if there is one.
-
-    Its warnings go to a file beside the record: among those of other runs, below a bar, nobody could read them.
-    """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        train(run, build(run, data_dir, folder.parent / "cache"), folder, resume=True)
-    if caught:
-        texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
-        (folder / "warnings.txt").write_text("\n".join(texts) + "\n")
 
 
 def run_with_progress(runs: Sequence[Run], out: Path, data_dir: Path, workers: int, console: Console) -> list[Outcome]:
     """All runs that are not finished, with a bar; what fails is said at once."""
     at_least_one("--workers", workers)
-    out.mkdir(parents=True, exist_ok=True)
     with bar(console) as progress:
         task = progress.add_task("runs", total=len(runs))
 
@@ -88,17 +71,13 @@ def run_with_progress(runs: Sequence[Run], out: Path, data_dir: Path, workers: i
             if outcome.failure is not None:
                 say(progress.console, f"failed: {outcome.run.name()}: {outcome.failure.strip().splitlines()[-1]}")
 
-        return run_all(runs, out, partial(work, data_dir=data_dir), workers=workers, watch=watch)
+        return run_all(runs, out, data_dir=data_dir, workers=workers, watch=watch)
 
 
 def report_failures(outcomes: Sequence[Outcome], console: Console) -> int:
-    """Says which runs failed and where it stands why; 1 if any did."""
-    failed = [outcome for outcome in outcomes if outcome.failure is not None]
-    for outcome in failed:
-        (outcome.folder / "failure.txt").parent.mkdir(parents=True, exist_ok=True)
-        (outcome.folder / "failure.txt").write_text(outcome.failure or "")
+    """Says which runs failed and where the reason is; 1 if any did."""
+    failed = [outcome.folder for outcome in outcomes if outcome.failure is not None]
     if failed:
-        say(console, f"{len(failed)} of {len(outcomes)} runs failed; why is in failure.txt of their folders:")
-        for outcome in failed:
-            say(console, f"  {outcome.folder}")
+        say(console, f"{len(failed)} of {len(outcomes)} runs failed; failure.txt in their folders says why:")
+        say(console, *(f"  {folder}" for folder in failed))
     return 1 if failed else 0

@@ -8,8 +8,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from arml.cli.train import data_folder
 from arml.lab.data import fetch
+from arml.lab.environment import data_folder
 
 
 @dataclass(frozen=True)

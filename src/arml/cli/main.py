@@ -12,8 +12,8 @@ from rich.console import Console
 from arml.cli import bench, compare, data, demo, report, train
 from arml.cli.compare import Compare
 from arml.cli.progress import say
-from arml.cli.settings import SETTINGS, Setting
 from arml.cli.train import Train
+from arml.lab.build import SETTINGS, Setting
 from arml.lab.run import Run
 
 
@@ -45,7 +45,7 @@ def _compare(setting: Setting) -> Command:
 
 
 def _comparison(setting: Setting, run: Run) -> Compare[Run, Any]:
-    return Compare(run, setting.lines(run) if setting.lines is not None else setting.table(), seeds=setting.seeds)
+    return Compare(run, setting.table_for(run), seeds=setting.seeds)
 
 
 COMMANDS: dict[tuple[str, ...], Command] = {

@@ -15,7 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from arml.cli.names import Count
+from arml.lab.build.settings import Count
 
 
 def say(console: Console, *lines: str) -> None:

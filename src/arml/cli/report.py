@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from arml.cli.settings import SETTINGS
+from arml.lab.build import SETTINGS
 from arml.lab.run import Run
 from arml.report.contents import Report, make_report
 from arml.report.data.comparison import comparisons

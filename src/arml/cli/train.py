@@ -1,27 +1,22 @@
 """``arml train``: one run."""
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import torch
 import tyro
 from rich.console import Console
 
 from arml.cli.progress import bar, counting, remarks, say
-from arml.cli.settings import SETTINGS, build
+from arml.lab.build import Folders, build, complete
+from arml.lab.environment import data_folder
 from arml.lab.run import Run, is_done
 from arml.lab.trace import Record, read, result
-from arml.lab.train import train
+from arml.lab.train import Parts, train
 
 Preset = Literal["cpu", "paper"]
 R = TypeVar("R", bound=Run)
-
-
-def data_folder() -> Path:
-    """Where data sets are: the environment variable ARML_DATA, or ``data``."""
-    return Path(os.environ.get("ARML_DATA", "data"))
 
 
 @dataclass(frozen=True)
@@ -50,8 +45,7 @@ def at_least_one(option: str, value: int) -> None:
 def run_train(command: Train[Run], console: Console) -> int:
     """Trains with a progress bar and says where the record is."""
     at_least_one("--threads", command.threads)
-    setting = SETTINGS[command.run.setting]
-    run = setting.completed(command.run)
+    run = complete(command.run)
     folder = command.out / run.name()
     if is_done(folder):
         say(console, f"This run is complete; remove {folder} to repeat it.")
@@ -59,8 +53,8 @@ def run_train(command: Train[Run], console: Console) -> int:
     else:
         torch.set_num_threads(command.threads)
         with remarks(console), counting("reading data", console) as count:
-            setting.prepare(run, command.data_dir, command.out / "cache", count)
-        outcome = _with_progress(command, run, folder, console)
+            parts = build(run, Folders(command.data_dir, command.out / "cache"), count)
+        outcome = _train_with_progress(run, parts, folder, console, resume=command.resume)
     say(console, f"test error {outcome['test_error']:.2f} % (last step {outcome['test_error_last']:.2f} %)")
     say(console, f"step {outcome['step']}, validation error {outcome['validation_error']:.2f} %; {run.protocol()}")
     for name, value in _further(outcome).items():
@@ -71,7 +65,7 @@ def run_train(command: Train[Run], console: Console) -> int:
     return 0
 
 
-def _with_progress(command: Train[Run], run: Run, folder: Path, console: Console) -> Record:
+def _train_with_progress(run: Run, parts: Parts[Any], folder: Path, console: Console, *, resume: bool) -> Record:
     with bar(console, seen=True) as progress:
         task = progress.add_task(" ".join(word for word in run.line() if word), total=run.steps, seen="")
         latest: dict[str, str] = {}
@@ -87,8 +81,7 @@ def _with_progress(command: Train[Run], run: Run, folder: Path, console: Console
             done = max(record["step"], progress.tasks[0].completed)
             progress.update(task, completed=done, seen="  ".join(latest.values()))
 
-        parts = build(run, command.data_dir, command.out / "cache")
-        return train(run, parts, folder, resume=command.resume, watch=watch)
+        return train(run, parts, folder, resume=resume, watch=watch)
 
 
 def _further(outcome: Record) -> dict[str, float]:

@@ -1,11 +1,17 @@
 """Where a run is made: what someone needs to know who wants to repeat it."""
 
+import os
 import platform
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 import torch
+
+
+def data_folder() -> Path:
+    """Where data sets are: the environment variable ARML_DATA, or ``data``."""
+    return Path(os.environ.get("ARML_DATA", "data"))
 
 
 @cache

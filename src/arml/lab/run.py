@@ -7,29 +7,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 
-MethodName: TypeAlias = Literal[
-    "uniform",
-    "adaloss",
-    "gradnorm",
-    "cosine_sim",
-    "ol_aux",
-    "arml",
-    "arml_full",
-    "gated_arml",
-    "grid-0",
-    "grid-0.5",
-    "grid-1",
-    "grid-1.5",
-    "grid-2",
-]
-"""Names that the command line turns into methods."""
-SemiSupervisedName: TypeAlias = Literal[
-    "supervised", "pi_model", "mean_teacher", "vat", "vat_entmin", "pseudo_label", "s4l"
-]
-MultiLabelName: TypeAlias = Literal["main_only", "joint"]
-DomainsName: TypeAlias = Literal["main_only", "baseline", "jt", "fada", "jigen", "dsam", "shape_bias"]
+from arml.lab import catalogue
+
+if TYPE_CHECKING:
+    MethodName: TypeAlias = str
+    SemiSupervisedName: TypeAlias = str
+    MultiLabelName: TypeAlias = str
+    DomainsName: TypeAlias = str
+else:  # the catalogue is the only list of names; the command line reads its choices from these types
+    MethodName = Literal[catalogue.method_names()]
+    SemiSupervisedName = Literal[tuple(catalogue.LEARNERS["ssl"])]
+    MultiLabelName = Literal[tuple(catalogue.LEARNERS["mlc"])]
+    DomainsName = Literal[tuple(catalogue.LEARNERS["dg"])]
 
 
 class Subject(NamedTuple):
@@ -151,7 +142,7 @@ class Run(ABC):
     def _method(self, learner: str) -> str:
         if learner not in self.weighted:
             return ""
-        return "grid" if self.method.startswith("grid-") else self.method
+        return catalogue.GRID_SEARCH if self.method.startswith(f"{catalogue.GRID_SEARCH}-") else self.method
 
 
 @dataclass(frozen=True)
@@ -159,7 +150,7 @@ class SemiSupervised(Run):
     """Few labelled and many unlabelled images."""
 
     setting: ClassVar[str] = "ssl"
-    weighted: ClassVar[frozenset[str]] = frozenset({"s4l"})
+    weighted: ClassVar[frozenset[str]] = catalogue.weighted_learners("ssl")
 
     dataset: Literal["digits", "mnist5k", "cifar10", "svhn"] = "digits"
     """Images to learn from: digits and mnist5k are embedded; cifar10 and svhn are read from the data folder."""
@@ -192,7 +183,7 @@ class MultiLabel(Run):
     """One target with few labels, other targets of the same examples as auxiliary tasks."""
 
     setting: ClassVar[str] = "mlc"
-    weighted: ClassVar[frozenset[str]] = frozenset({"joint"})
+    weighted: ClassVar[frozenset[str]] = catalogue.weighted_learners("mlc")
 
     dataset: Literal["yeast", "celeba", "table"] = "yeast"
     """Examples: yeast is embedded; celeba is read from the data folder; table is a file of your own, see --table."""
@@ -258,7 +249,7 @@ class Domains(Run):
     """One target domain with few labelled images, source domains as auxiliary tasks."""
 
     setting: ClassVar[str] = "dg"
-    weighted: ClassVar[frozenset[str]] = frozenset({"baseline", "jt", "fada", "jigen"})
+    weighted: ClassVar[frozenset[str]] = catalogue.weighted_learners("dg")
 
     dataset: Literal["digits", "digits_misleading", "pacs", "folders"] = "digits"
     """Domains: digits has one misleading source, digits_misleading only such; pacs or your own folders are read."""
@@ -337,8 +328,8 @@ def _without(left_out: tuple[str, ...]) -> str:
     return f"without {', '.join(left_out)}" if left_out else ""
 
 
-SETTINGS: dict[str, type[Run]] = {kind.setting: kind for kind in (SemiSupervised, MultiLabel, Domains)}
-"""The three settings by the name that records and commands have for them."""
+RUN_TYPES: dict[str, type[Run]] = {kind.setting: kind for kind in (SemiSupervised, MultiLabel, Domains)}
+"""The kinds of run by the name of their setting in records and commands."""
 
 
 def is_done(folder: Path) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from arml.lab.environment import environment
-from arml.lab.run import SETTINGS, Run
+from arml.lab.run import RUN_TYPES, Run
 
 Record = dict[str, Any]
 
@@ -57,7 +57,7 @@ def read(path: Path) -> Recorded:
     """The record in ``path``; a last line that was cut off by a crash is left out."""
     try:
         first, *records = [json.loads(line) for line in path.read_text().split("\n")[:-1]]
-        run = SETTINGS[first["setting"]](**{key: _as_tuple(value) for key, value in first["run"].items()})
+        run = RUN_TYPES[first["setting"]](**{key: _as_tuple(value) for key, value in first["run"].items()})
         return Recorded(run, records, first["environment"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(

@@ -2,37 +2,9 @@
 
 import math
 
+from arml.lab.catalogue import GRID_SEARCH, LEARNERS, METHODS
 from arml.lab.run import Line, Subject
 
-LEARNERS = {
-    "supervised": "Supervised (main task only)",
-    "main_only": "Main task only",
-    "pi_model": "Π-Model",
-    "mean_teacher": "Mean Teacher",
-    "vat": "VAT",
-    "vat_entmin": "VAT + EntMin",
-    "pseudo_label": "Pseudo-Label",
-    "s4l": "S4L",
-    "joint": "All targets",
-    "baseline": "Sources only (Baseline)",
-    "jt": "Joint training (JT)",
-    "fada": "FADA",
-    "jigen": "JiGen",
-    "dsam": "D-SAM",
-    "shape_bias": "Shape-bias (styles by pixel statistics)",
-}
-METHODS = {
-    "": "",
-    "uniform": ", uniform weights",
-    "adaloss": " + AdaLoss",
-    "gradnorm": " + GradNorm",
-    "cosine_sim": " + CosineSim",
-    "ol_aux": " + OL_AUX",
-    "grid": " + grid search (best on validation)",
-    "arml": " + ARML",
-    "arml_full": " + ARML, two stages with Langevin noise",
-    "gated_arml": " + Gated ARML (ours)",
-}
 METRICS = {
     "error": "error",
     "average_precision": "average precision",
@@ -40,16 +12,26 @@ METRICS = {
     "majority_error": "majority error",
     "rmse": "RMSE",
 }
-MAIN_ONLY = ("supervised", "main_only")
-"""Learners that see the main task alone."""
-SOURCES_ONLY = ("baseline", "jigen", "dsam", "shape_bias")
-"""Learners that train on sources alone: labels of the target can steer weights, and do nothing else."""
-FIXED = ("uniform", "grid")
+ARMLS = tuple(
+    sorted(
+        (name for name, facts in METHODS.items() if facts.rank_in_verdict is not None),
+        key=lambda name: METHODS[name].rank_in_verdict or 0,
+    )
+)
+"""Methods whose weights the report judges, ARML first."""
+FIXED = (GRID_SEARCH, *(name for name, facts in METHODS.items() if not facts.learned))
 """Methods whose weights stay as they are."""
-BLIND = ("", *FIXED, "adaloss", "gradnorm")
-"""Methods whose weights do not depend on the main task."""
-ARMLS = ("arml", "gated_arml", "arml_full")
-"""Methods whose weights a verdict is given on, the one that stands for them first."""
+MAIN_ONLY = {name for learners in LEARNERS.values() for name, facts in learners.items() if facts.main_only}
+"""Learners that see the main task alone."""
+_LEARNERS = {name: facts for learners in LEARNERS.values() for name, facts in learners.items()}
+_SUFFIXES = {
+    "": "",  # learners without auxiliary tasks
+    **{name: facts.suffix for name, facts in METHODS.items() if name not in ARMLS},
+    GRID_SEARCH: " + grid search (best on validation)",
+    **{name: facts.suffix for name, facts in METHODS.items() if name in ARMLS},
+}
+"""What a method adds to the title of a line, in the order of tables: the methods that are judged come last."""
+_BLIND = {"", GRID_SEARCH, *(name for name, facts in METHODS.items() if not facts.steered)}
 
 
 def line_title(line: Line) -> str:
@@ -58,7 +40,8 @@ def line_title(line: Line) -> str:
     >>> line_title(Line("joint", "arml", "without Male"))
     'All targets + ARML, without Male'
     """
-    name = LEARNERS.get(line.learner, line.learner) + METHODS.get(line.method, f" + {line.method}")
+    learner = _LEARNERS[line.learner].title if line.learner in _LEARNERS else line.learner
+    name = learner + _SUFFIXES.get(line.method, f" + {line.method}")
     return name + (f", {line.variant}" if line.variant else "")
 
 
@@ -68,7 +51,8 @@ def uses_labels(line: Line) -> bool:
     >>> uses_labels(Line("baseline", "arml")), uses_labels(Line("baseline", "uniform"))
     (True, False)
     """
-    return line.learner not in SOURCES_ONLY or line.method not in BLIND
+    trained_on = line.learner not in _LEARNERS or _LEARNERS[line.learner].trains_on_main
+    return trained_on or line.method not in _BLIND
 
 
 def subject_title(subject: Subject) -> str:
@@ -104,7 +88,7 @@ def labels_title(subject: Subject) -> str:
 
 def order(line: Line) -> tuple[int, int, str]:
     """Where the line stands in a table: learners as above, methods as above; what is unknown comes last."""
-    learners, methods = list(LEARNERS), list(METHODS)
+    learners, methods = list(_LEARNERS), list(_SUFFIXES)
     learner = learners.index(line.learner) if line.learner in learners else len(learners)
     method = methods.index(line.method) if line.method in methods else len(methods)
     return learner, method, line.variant

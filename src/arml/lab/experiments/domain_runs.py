@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from arml.lab.experiments.weightings import WEIGHTINGS
+from arml.lab.catalogue import LEARNERS, METHODS
 from arml.lab.run import Domains, DomainsName, MethodName, separated
 
 Shots: TypeAlias = int | Literal["all"]
@@ -68,11 +68,11 @@ class Table:
     """Target domains to compare at, one after the other; none: the one of --target."""
     shot_counts: tuple[Shots, ...] = ()
     """Numbers of shots to compare at, for the curve of shots against error; none: the preset's."""
-    learners: tuple[DomainsName, ...] = ("main_only", "baseline", "jt", "fada", "jigen", "dsam", "shape_bias")
+    learners: tuple[DomainsName, ...] = tuple(LEARNERS["dg"])
     """Learners to compare."""
     focus: DomainsName = "jt"
     """The learner whose sources are weighed in all ways of --methods."""
-    methods: tuple[MethodName, ...] = WEIGHTINGS
+    methods: tuple[MethodName, ...] = tuple(METHODS)
     """Ways to weigh its sources."""
     beside: tuple[MethodName, ...] = ("uniform", "arml")
     """Ways to weigh the sources of the other learners."""
@@ -104,6 +104,6 @@ class Table:
         return self.methods if learner == self.focus else self.beside
 
 
-def lines(run: Domains) -> Table:
+def default_table(run: Domains) -> Table:
     """The comparison on ``run``'s data set: with one misleading source, also the oracle that leaves it out."""
     return Table(without=("misleading",)) if run.dataset == "digits" else Table()

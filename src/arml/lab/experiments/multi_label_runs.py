@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from arml.lab.experiments.weightings import GRID, WEIGHTINGS
+from arml.lab.catalogue import GRID, METHODS
 from arml.lab.run import MethodName, MultiLabel, separated
 
 _CPU = {
@@ -71,7 +71,7 @@ class Table:
     """Main targets to compare at, one table each and a matrix of weights over all; none: the one of --main."""
     label_counts: tuple[float, ...] = ()
     """Numbers or shares of main labels to compare at, for the curve of labels against error; none: the preset's."""
-    methods: tuple[MethodName, ...] = WEIGHTINGS
+    methods: tuple[MethodName, ...] = tuple(METHODS)
     """Ways to weigh the auxiliary targets."""
     main_only: bool = True
     """Also train on the main target alone."""

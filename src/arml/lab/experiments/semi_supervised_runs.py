@@ -3,17 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from arml.lab.experiments.weightings import GRID, WEIGHTINGS
+from arml.lab.catalogue import GRID, LEARNERS, METHODS
 from arml.lab.run import MethodName, SemiSupervised, SemiSupervisedName
 
-COMPARED: tuple[SemiSupervisedName, ...] = (
-    "supervised",
-    "pi_model",
-    "mean_teacher",
-    "vat",
-    "vat_entmin",
-    "pseudo_label",
-)
+COMPARED: tuple[SemiSupervisedName, ...] = tuple(name for name, facts in LEARNERS["ssl"].items() if not facts.weighted)
 """Learners that the paper puts beside S4L; the first is training on the main task only."""
 
 _CPU = {
@@ -55,7 +48,7 @@ class Table:
     """Numbers of labels to compare at, for the curve of labels against error; none: the preset's."""
     learners: tuple[SemiSupervisedName, ...] = COMPARED
     """Learners beside S4L."""
-    methods: tuple[MethodName, ...] = WEIGHTINGS
+    methods: tuple[MethodName, ...] = tuple(METHODS)
     """Ways to weigh S4L's auxiliary tasks."""
     grid: bool = True
     """Also search a grid of fixed weights, the best on validation images: an upper bound that trains many times."""

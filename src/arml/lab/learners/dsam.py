@@ -32,6 +32,8 @@ class DSAM(DomainLearner):
     target's images are not looked at. On validation images of a source the mean is over the modules of the others.
     """
 
+    train_on_main = False
+
     def __init__(self, settings: DSAMSettings, sources: Sequence[str], augment: AugmentExamples) -> None:
         """``sources`` are the names that batches have."""
         if len(sources) < 2:

@@ -77,7 +77,7 @@ class Baseline(SourceTasks):
 
 
 class JointTraining(SourceTasks):
-    """The sources, and the target's few labelled images beside them: "JT" and "JT + ARML" there."""
+    """The sources and the few labelled images of the target: "JT" and "JT + ARML" in Shi et al."""
 
 
 class TargetOnly(DomainLearner):

@@ -1,31 +1,21 @@
-"""The parts of a run with several domains."""
+"""Data and learner of a run with several domains: few labels in the target, the sources are auxiliary tasks."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
+from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
-from arml.cli.names import (
-    Count,
-    choose,
-    digest,
-    noise_of,
-    optimizer_of,
-    preprocess_of,
-    reweighter_of,
-    start_from,
-    stream,
-    tree_digest,
-    trunk_of,
-)
+from arml.lab.build.fingerprints import file_fingerprint, folder_fingerprint
+from arml.lab.build.networks import choose_preprocess
+from arml.lab.build.skeleton import Contribution, Folders, seed_stream
+from arml.lab.catalogue import choose
 from arml.lab.data import Images, Sampler, digit_domains, pacs
 from arml.lab.data.augment import Augment
 from arml.lab.data.batches import DomainBatch, DomainBatches, Drawn
-from arml.lab.data.cache import silent
 from arml.lab.data.domain_set import Domain, DomainSet, load_folders, shots, without
 from arml.lab.data.preprocess import ImageNet
 from arml.lab.learners.base import AugmentExamples
@@ -37,14 +27,31 @@ from arml.lab.learners.shape_bias import ShapeBias, ShapeBiasSettings
 from arml.lab.models.network import Network
 from arml.lab.run import Domains, separated
 from arml.lab.tasks.jigsaw import Colours
-from arml.lab.train import Evaluate, Metrics, Parts, error_rate
+from arml.lab.train import Evaluate, Metrics, error_rate
 
-DATASETS: dict[str, Callable[[Domains, Path, Path, Count], DomainSet]] = {
-    "digits": lambda run, data_dir, cache, count: digit_domains.one_misleading(),
-    "digits_misleading": lambda run, data_dir, cache, count: digit_domains.all_misleading(),
-    "pacs": lambda run, data_dir, cache, count: pacs.load(data_dir, cache, size=run.image_size, progress=count),
-    "folders": lambda run, data_dir, cache, count: load_folders(
-        Path(run.folders), cache, size=run.image_size, progress=count
+Count = Callable[[int, int], None]
+
+
+class DomainSource(NamedTuple):
+    """How a set of domains is read and treated."""
+
+    load: Callable[[Domains, Folders, Count], DomainSet]
+    augment: Augment
+
+
+_DIGITS = Augment(flip=False, shift=1, noise=0.0)
+_PHOTOS = Augment(flip=True, shift=0, noise=0.0, crop=0.8)
+
+DATASETS: dict[str, DomainSource] = {
+    "digits": DomainSource(lambda run, folders, count: digit_domains.one_misleading(), _DIGITS),
+    "digits_misleading": DomainSource(lambda run, folders, count: digit_domains.all_misleading(), _DIGITS),
+    "pacs": DomainSource(
+        lambda run, folders, count: pacs.load(folders.data, folders.cache, size=run.image_size, progress=count),
+        _PHOTOS,
+    ),
+    "folders": DomainSource(
+        lambda run, folders, count: load_folders(Path(run.folders), folders.cache, size=run.image_size, progress=count),
+        _PHOTOS,
     ),
 }
 
@@ -60,81 +67,62 @@ LEARNERS: dict[str, Callable[[Domains, Sequence[str], AugmentExamples], DomainLe
 
 
 def _colours(run: Domains) -> Colours | None:
-    """How preprocessing scales channels, which JiGen's grey tiles have to know."""
+    """How preprocessing scales channels. JiGen needs it to make tiles grey."""
     return Colours(ImageNet().mean, ImageNet().std) if run.weights else None
 
 
-AUGMENT = {
-    "digits": Augment(flip=False, shift=1, noise=0.0),
-    "digits_misleading": Augment(flip=False, shift=1, noise=0.0),
-    "pacs": Augment(flip=True, shift=0, noise=0.0, crop=0.8),
-    "folders": Augment(flip=True, shift=0, noise=0.0, crop=0.8),
-}
+class Loaded(NamedTuple):
+    """Domains in memory, and the shots that are learned from."""
+
+    classes: Sequence[str]
+    target: Domain
+    sources: dict[str, Domain]
+    few: Tensor
+    """Rows of the target's labelled training images."""
 
 
-def prepare(run: Domains, data_dir: Path, cache: Path, count: Count) -> None:
-    """Reads the data set once: what is wrong with it shows before many runs begin, and images are decoded once."""
-    if run.folders and cache.resolve().is_relative_to(Path(run.folders).resolve()):
+def load(run: Domains, folders: Folders, count: Count) -> Loaded:
+    """Reads the domains and draws the shots. Decoded images are kept in ``folders.cache``."""
+    if run.folders and folders.cache.resolve().is_relative_to(Path(run.folders).resolve()):
         raise ValueError(f"--out is inside {run.folders}, where it would be taken for a domain. Choose another folder.")
-    dataset = choose(DATASETS, run.dataset, "data set")(run, data_dir, cache, count)
-    target, _ = _target_and_sources(dataset, run)
-    _shots(target, run, dataset.classes, seed=stream(run.seed, 0))
+    dataset = choose(DATASETS, run.dataset, "data set").load(run, folders, count)
+    target, sources = _choose_domains(dataset, run)
+    few = _draw_shots(target, run, dataset.classes, seed=seed_stream(run.seed, 0))
     if run.network == "resnet18" and not run.weights:
         warnings.warn("resnet18 starts from nothing; the paper's starts from ImageNet: --weights.", stacklevel=1)
+    return Loaded(dataset.classes, target, sources, few)
 
 
-def completed(run: Domains) -> Domains:
-    """The run with names separated, and equal weights for learners that are not reweighted."""
-    if (run.dataset == "folders") != bool(run.folders) or not run.target:
-        raise ValueError(
-            "Learning from folders of your own needs --folders FOLDER and --target DOMAIN, and no --dataset."
-        )
-    run = replace(run, leave_out=separated(run.leave_out), weights_digest=digest(run.weights))
-    run = replace(run, folders_digest=tree_digest(run.folders))
-    weighed = run.learner in run.weighted and run.shots != 0  # without shots nothing steers the weights
-    return run if weighed else replace(run, method="uniform")
-
-
-def build(run: Domains, data_dir: Path, cache: Path) -> Parts[DomainBatch]:
-    """Everything ``run`` trains with. The seed decides all draws, each kind of which has a stream of its own.
-
-    Decoded images are kept in the folder ``cache``.
-    """
-    dataset = choose(DATASETS, run.dataset, "data set")(run, data_dir, cache, silent)
-    target, sources = _target_and_sources(dataset, run)
-    division, drawn, start, *orders = (stream(run.seed, number) for number in range(4 + len(sources)))
-    few = _shots(target, run, dataset.classes, seed=division)
-    learner = choose(LEARNERS, run.learner, "learner")(run, tuple(sources), AUGMENT[run.dataset])
-    torch.manual_seed(start)
-    trunk = trunk_of(run, target.x.shape[1:])
-    start_from(run.weights, trunk)
-    network = learner.network(trunk, len(dataset.classes))
-    learner.start(network)
-    optimizer = optimizer_of(run, network, run.lr or learner.settings.lr)
-    # Divided by the number of sources, so that equal weights are the mean loss of the pooled sources.
-    scaled = replace(run, aux_scale=run.aux_scale / len(sources))
-    reweighter = reweighter_of(scaled, learner.tasks, trunk, train_on_main=learner.train_on_main)
-    preprocess = preprocess_of(run.weights, target.x.shape[1])
-    # Where the target's labels neither train nor steer, its images are not looked at, not even by BatchNorm.
+def contribute(run: Domains, loaded: Loaded) -> Contribution[DomainBatch]:
+    """Makes the learner and its batches. The seed decides all draws."""
+    classes, target, sources, few = loaded
+    draw_seed, network_seed, *orders = (seed_stream(run.seed, number) for number in range(1, 4 + len(sources)))
+    learner = choose(LEARNERS, run.learner, "learner")(run, tuple(sources), DATASETS[run.dataset].augment)
+    preprocess = choose_preprocess(run.weights, target.x.shape[1])
+    # Where the target's labels neither train nor steer, not even BatchNorm may look at its images.
     looks = len(few) and (learner.train_on_main or run.method != "uniform")
-    shown = Drawn(_images(target), Sampler(few, min(run.batch_target, len(few)), orders[0]) if looks else None)
-    drawn_from = {
+    from_target = Drawn(_images(target), Sampler(few, min(run.batch_target, len(few)), orders[0]) if looks else None)
+    from_sources = {
         name: Drawn(_images(source), Sampler(source.train, run.batch_source, order))
         for (name, source), order in zip(sources.items(), orders[1:], strict=True)
     }
     test = without(target.test, few)
-    return Parts(
-        network=network,
+    return Contribution(
         learner=learner,
-        reweighter=reweighter,
-        optimizer=optimizer,
-        noise=noise_of(run, optimizer, network, reweighter, num_examples=sum(len(s.train) for s in sources.values())),
-        batches=DomainBatches(shown, drawn_from, preprocess),
-        generator=torch.Generator().manual_seed(drawn),
-        validation=_on_sources(learner, sources, preprocess),
+        batches=DomainBatches(from_target, from_sources, preprocess),
+        example=target.x.shape[1:],
+        num_outputs=len(classes),
+        num_examples=sum(len(source.train) for source in sources.values()),
+        lr=learner.settings.lr,
+        network_seed=network_seed,
+        draw_seed=draw_seed,
+        validation=_evaluate_on_sources(learner, sources, preprocess),
         test=lambda network: {"error": error_rate(network, _images(target), preprocess, test)},
         score=None if run.select == "last" else run.score,
         choose_after=learner.adapts_from,
+        aux_divisor=len(sources),  # equal weights are then the mean loss of the pooled sources
+        train_on_main=learner.train_on_main,
+        weights=run.weights,
     )
 
 
@@ -142,22 +130,22 @@ def _images(domain: Domain) -> Images:
     return Images(domain.x, domain.y)
 
 
-def _on_sources(
+def _evaluate_on_sources(
     learner: DomainLearner, sources: Mapping[str, Domain], preprocess: Callable[[Tensor], Tensor]
 ) -> Evaluate:
     """The mean error over the sources' validation images: the target's labels are few and all learned from."""
 
-    def look(network: Network) -> Metrics:
+    def evaluate(network: Network) -> Metrics:
         errors = [
             error_rate(learner.validated(network, name), _images(source), preprocess, source.validation)
             for name, source in sources.items()
         ]
         return {"error": mean(errors)}
 
-    return look
+    return evaluate
 
 
-def _shots(target: Domain, run: Domains, classes: Sequence[str], *, seed: int) -> Tensor:
+def _draw_shots(target: Domain, run: Domains, classes: Sequence[str], *, seed: int) -> Tensor:
     if run.shots == "all":
         return target.train
     counts = target.y[target.train].bincount(minlength=len(classes))
@@ -170,8 +158,8 @@ def _shots(target: Domain, run: Domains, classes: Sequence[str], *, seed: int) -
     return shots(target, run.shots, len(classes), seed) if run.shots else target.train[:0]
 
 
-def _target_and_sources(dataset: DomainSet, run: Domains) -> tuple[Domain, dict[str, Domain]]:
-    """The target, and the domains that are learned from."""
+def _choose_domains(dataset: DomainSet, run: Domains) -> tuple[Domain, dict[str, Domain]]:
+    """The target, and the sources by name."""
     if run.target in run.leave_out:
         raise ValueError(f"{run.target!r} is the target and cannot be left out.")
     unknown = [name for name in (run.target, *run.leave_out) if name not in dataset.domains]
@@ -187,3 +175,15 @@ def _target_and_sources(dataset: DomainSet, run: Domains) -> tuple[Domain, dict[
         if not len(source.validation) or not len(source.train):
             raise ValueError(f"{source.name} has too few images: some are needed for training, some for validation.")
     return dataset.domains[run.target], sources
+
+
+def complete(run: Domains) -> Domains:
+    """Separates the names in the run, adds fingerprints, and sets equal weights where nothing can learn them."""
+    if (run.dataset == "folders") != bool(run.folders) or not run.target:
+        raise ValueError(
+            "Learning from folders of your own needs --folders FOLDER and --target DOMAIN, and no --dataset."
+        )
+    run = replace(run, leave_out=separated(run.leave_out), weights_digest=file_fingerprint(run.weights))
+    run = replace(run, folders_digest=folder_fingerprint(run.folders))
+    can_learn = run.learner in run.weighted and run.shots != 0  # without shots nothing steers the weights
+    return run if can_learn else replace(run, method="uniform")

@@ -1,0 +1,14 @@
+"""A run, which is plain data, becomes everything it trains with. One file for each setting, one skeleton for all.
+
+- ``fingerprints``: which files a run reads, so that a changed file makes another run
+- ``networks``: the name of a network -> a trunk
+- ``components``: optimiser, Reweighter and noise of a run
+- ``skeleton``: what a setting contributes -> everything a run trains with
+- ``semi_supervised``, ``multi_label``, ``domains``: data and learner of each setting
+- ``settings``: the three settings by name
+"""
+
+from arml.lab.build.settings import SETTINGS, Setting, build, complete
+from arml.lab.build.skeleton import Folders
+
+__all__ = ["SETTINGS", "Folders", "Setting", "build", "complete"]

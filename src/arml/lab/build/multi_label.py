@@ -1,0 +1,138 @@
+"""Data and learner of a run with many targets: one has few labels, the others are auxiliary tasks."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from arml.lab.build.fingerprints import file_fingerprint
+from arml.lab.build.networks import choose_preprocess
+from arml.lab.build.skeleton import Contribution, Folders, seed_stream
+from arml.lab.catalogue import choose
+from arml.lab.data import Augment, Sampler, celeba, table, yeast
+from arml.lab.data.batches import AttributeBatch, AttributeBatches
+from arml.lab.data.target_splits import FewLabels, few_labels
+from arml.lab.data.targets import Examples, Target
+from arml.lab.learners.base import AugmentExamples
+from arml.lab.learners.joint_targets import JointTargets, MainTarget, unchanged
+from arml.lab.metrics import metrics
+from arml.lab.models.network import Network
+from arml.lab.run import MultiLabel, separated
+from arml.lab.tasks.attributes import Attributes
+from arml.lab.train import Evaluate, Metrics, outputs_of
+
+Count = Callable[[int, int], None]
+
+DATASETS: dict[str, Callable[[MultiLabel, Folders, Count], Examples]] = {
+    "yeast": lambda run, folders, count: yeast.load(),
+    "celeba": lambda run, folders, count: celeba.load(folders.data, folders.cache, size=run.image_size, progress=count),
+    "table": lambda run, folders, count: table.load(
+        Path(run.table), main=_main_column(run), aux=run.aux, features=run.features
+    ),
+}
+
+
+class Loaded(NamedTuple):
+    """Examples in memory, the targets that the run names, and the rows they are learned from."""
+
+    examples: Examples
+    main: Target
+    others: dict[str, Target]
+    """Auxiliary targets by name."""
+    rows: FewLabels
+
+
+LEARNERS: dict[str, Callable[[Attributes, Loaded, AugmentExamples], MainTarget | JointTargets]] = {
+    "main_only": lambda main, loaded, augment: MainTarget(main, augment),
+    "joint": lambda main, loaded, augment: JointTargets(main, Attributes(loaded.others, loaded.rows.aux), augment),
+}
+
+
+def load(run: MultiLabel, folders: Folders, count: Count) -> Loaded:
+    """Reads the data set and divides it. Decoded images are kept in ``folders.cache``."""
+    examples = choose(DATASETS, run.dataset, "data set")(run, folders, count)
+    main, others = _choose_targets(examples, run)
+    rows = few_labels(main, labels=run.labels, seed=seed_stream(run.seed, 0), rows=examples.rows)
+    return Loaded(examples, main, others, rows)
+
+
+def contribute(run: MultiLabel, loaded: Loaded) -> Contribution[AttributeBatch]:
+    """Makes the learner and its batches. The seed decides all draws."""
+    target, rows = loaded.main, loaded.rows
+    order, pool, draw_seed, network_seed = (seed_stream(run.seed, number) for number in range(1, 5))
+    x = loaded.examples.inputs(rows.aux)
+    is_image = x.dtype == torch.uint8
+    preprocess = choose_preprocess(run.weights, x.shape[1]) if is_image else torch.Tensor.float
+    main = Attributes({run.main: target}, rows.main)
+    learner = choose(LEARNERS, run.learner, "learner")(main, loaded, Augment(True, 2, 0.0) if is_image else unchanged)
+    aux_labels = learner.aux.labels if isinstance(learner, JointTargets) else torch.empty(len(x), 0)
+
+    def evaluate_on(chosen: Tensor) -> Evaluate:
+        def evaluate(network: Network) -> Metrics:
+            answers = main.answers(outputs_of(network, x, chosen, preprocess))[run.main]
+            return metrics(target, answers, target.values[chosen])
+
+        return evaluate
+
+    return Contribution(
+        learner=learner,
+        batches=AttributeBatches(
+            x,
+            target.values,
+            aux_labels,
+            main=Sampler(rows.main, run.batch_main, order),
+            aux=Sampler(rows.aux, run.batch_aux, pool),
+            preprocess=preprocess,
+        ),
+        example=x.shape[1:],
+        num_outputs=main.num_outputs,
+        num_examples=len(rows.aux),
+        lr=0.003,
+        network_seed=network_seed,
+        draw_seed=draw_seed,
+        validation=evaluate_on(rows.validation),
+        test=evaluate_on(rows.test),
+        score=run.score,
+        dropout=run.dropout,
+        weights=run.weights,
+    )
+
+
+def _choose_targets(examples: Examples, run: MultiLabel) -> tuple[Target, dict[str, Target]]:
+    """The main target, and the auxiliary ones by name."""
+    unknown = [name for name in (run.main, *run.aux, *run.leave_out) if name not in examples.targets]
+    if unknown:
+        raise ValueError(f"{examples.name} has no target {', '.join(unknown)}. It has: {', '.join(examples.targets)}.")
+    names = run.aux or tuple(examples.targets)
+    if run.main in run.aux:
+        raise ValueError(f"{run.main!r} is the main target and cannot be an auxiliary one, too.")
+    used = [name for name in names if name != run.main and name not in run.leave_out]
+    if not used and run.learner == "joint":
+        raise ValueError("No auxiliary target is left. Name one or more with --aux, or choose --learner main_only.")
+    return examples.targets[run.main], {name: examples.targets[name] for name in used}
+
+
+def complete(run: MultiLabel) -> MultiLabel:
+    """Separates the names in the run, and adds fingerprints of the files it reads."""
+    if (run.dataset == "table") != bool(run.table):
+        raise ValueError(
+            "Learning from a table of your own needs --table FILE, --main COLUMN, --aux COLUMN,..., and no --dataset."
+        )
+    if run.features and not run.table:
+        raise ValueError(f"--features chooses columns of a table; {run.dataset} has its own.")
+    aux, features, left_out = (separated(names) for names in (run.aux, run.features, run.leave_out))
+    run = replace(run, aux=aux, features=features, leave_out=left_out, weights_digest=file_fingerprint(run.weights))
+    if not run.table:
+        return run
+    if not run.aux and run.learner == "joint":
+        raise ValueError(f"Learning from the table {run.table} needs --aux COLUMN,COLUMN,..., or --learner main_only.")
+    return replace(run, table=str(Path(run.table)), table_digest=file_fingerprint(run.table))
+
+
+def _main_column(run: MultiLabel) -> str:
+    if not run.main:
+        raise ValueError(f"Learning from the table {run.table} needs --main COLUMN.")
+    return run.main

@@ -1,0 +1,121 @@
+"""Data and learner of a semi-supervised run: few labelled and many unlabelled images."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from arml.lab.build.skeleton import Contribution, Folders, seed_stream
+from arml.lab.catalogue import choose
+from arml.lab.data import Augment, Dataset, GcnZca, Images, Sampler, Scale, cifar10, digits, mnist5k, split, svhn
+from arml.lab.data.batches import Batch, ImageBatches
+from arml.lab.data.splits import validation_size
+from arml.lab.learners.base import SemiSupervisedLearner
+from arml.lab.learners.mean_teacher import MeanTeacher, MeanTeacherSettings
+from arml.lab.learners.pi_model import PiModel, PiModelSettings
+from arml.lab.learners.pseudo_label import PseudoLabel, PseudoLabelSettings
+from arml.lab.learners.s4l import S4L, S4LSettings
+from arml.lab.learners.supervised import Supervised, SupervisedSettings
+from arml.lab.learners.vat import VAT, VATSettings
+from arml.lab.run import SemiSupervised
+from arml.lab.train import Evaluate, error_rate
+
+
+class ImageSource(NamedTuple):
+    """How a data set is read and treated."""
+
+    load: Callable[[Path], Dataset]
+    augment: Augment
+    vat_epsilon: float
+    """Length of VAT's perturbation, in the units of the preprocessed pixels."""
+    whiten: bool = False
+    """Whether pixels are whitened (GCN and ZCA), not only scaled to [-1, 1]."""
+
+
+DATASETS: dict[str, ImageSource] = {
+    "digits": ImageSource(lambda _: digits.load(), Augment(flip=False, shift=1, noise=0.0), 1.0),
+    "mnist5k": ImageSource(lambda _: mnist5k.load(), Augment(flip=False, shift=2, noise=0.0), 1.0),
+    "cifar10": ImageSource(cifar10.load, Augment(flip=True, shift=2, noise=0.15), 6.0, whiten=True),
+    "svhn": ImageSource(svhn.load, Augment(flip=False, shift=2, noise=0.0), 1.0),
+}
+
+LEARNERS: dict[str, Callable[[SemiSupervised, ImageSource], SemiSupervisedLearner]] = {
+    "supervised": lambda run, source: Supervised(SupervisedSettings(), source.augment),
+    "pi_model": lambda run, source: PiModel(PiModelSettings(ramp_steps=_ramp(run)), source.augment),
+    "mean_teacher": lambda run, source: MeanTeacher(MeanTeacherSettings(ramp_steps=_ramp(run)), source.augment),
+    "vat": lambda run, source: VAT(_vat_settings(run, source), source.augment),
+    "vat_entmin": lambda run, source: VAT(replace(_vat_settings(run, source), entropy=0.06), source.augment),
+    "pseudo_label": lambda run, source: PseudoLabel(PseudoLabelSettings(ramp_steps=_ramp(run)), source.augment),
+    "s4l": lambda run, source: S4L(S4LSettings(), source.augment),
+}
+
+
+class Loaded(NamedTuple):
+    """A data set in memory."""
+
+    dataset: Dataset
+    preprocess: Callable[[Tensor], Tensor]
+    """What still happens to the images of a batch."""
+
+
+def load(run: SemiSupervised, folders: Folders, count: Callable[[int, int], None]) -> Loaded:
+    """Reads the data set. Whitening takes a minute to fit, so its matrices are kept in ``folders.cache``."""
+    del count
+    source = choose(DATASETS, run.dataset, "data set")
+    dataset = source.load(folders.data)
+    if not source.whiten:
+        return Loaded(dataset, Scale())
+    # Once for all images: a matrix product for every batch would cost more than a small network.
+    whiten = GcnZca.fit(dataset.train.x, folders.cache)
+    train, test = (_whiten(images, whiten) for images in (dataset.train, dataset.test))
+    return Loaded(dataset._replace(train=train, test=test), torch.Tensor.float)
+
+
+def contribute(run: SemiSupervised, loaded: Loaded) -> Contribution[Batch]:
+    """Splits the data and makes the learner. The seed decides all draws."""
+    dataset, preprocess = loaded
+    learner = choose(LEARNERS, run.learner, "learner")(run, DATASETS[run.dataset])
+    division, order, pool, draw_seed, network_seed = (seed_stream(run.seed, number) for number in range(5))
+    parts = split(
+        dataset.train.y,
+        dataset.num_classes,
+        labels=run.labels,
+        validation=validation_size(run.dataset, len(dataset.train.y)),
+        seed=division,
+        include_labelled=run.labelled_in_pool,
+    )
+    labelled = Sampler(parts.labelled, run.batch_labelled, order)
+    unlabelled = Sampler(parts.unlabelled, run.batch_unlabelled, pool)
+    validation = Images(dataset.train.x[parts.validation], dataset.train.y[parts.validation])
+    return Contribution(
+        learner=learner,
+        batches=ImageBatches(dataset.train, labelled, unlabelled, preprocess),
+        example=dataset.train.x.shape[1:],
+        num_outputs=dataset.num_classes,
+        num_examples=len(parts.unlabelled),
+        lr=learner.settings.lr,
+        network_seed=network_seed,
+        draw_seed=draw_seed,
+        validation=_measure_error(validation, preprocess),
+        test=_measure_error(dataset.test, preprocess),
+        score=run.score,
+    )
+
+
+def _measure_error(images: Images, preprocess: Callable[[Tensor], Tensor]) -> Evaluate:
+    return lambda network: {"error": error_rate(network, images, preprocess)}
+
+
+def _whiten(images: Images, whiten: Callable[[Tensor], Tensor]) -> Images:
+    return Images(torch.cat([whiten(x) for x in images.x.split(1000)]), images.y)
+
+
+def _ramp(run: SemiSupervised) -> int:
+    return max(1, round(0.4 * run.steps))
+
+
+def _vat_settings(run: SemiSupervised, source: ImageSource) -> VATSettings:
+    return VATSettings(epsilon=source.vat_epsilon, ramp_steps=_ramp(run))

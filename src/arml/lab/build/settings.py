@@ -1,0 +1,98 @@
+"""The three settings of the paper by name: what a run is, its presets, its comparison, and how it is made."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from arml.lab.build import domains, multi_label, semi_supervised
+from arml.lab.build.skeleton import Contribution, Folders, assemble
+from arml.lab.experiments import domain_runs, multi_label_runs, semi_supervised_runs
+from arml.lab.run import Domains, MultiLabel, Run, SemiSupervised
+from arml.lab.train import Parts
+
+Count: TypeAlias = Callable[[int, int], None]
+# Each setting has its own kinds of run, data and batch; the table below keeps those of one setting together.
+AnyRun: TypeAlias = Any
+AnyData: TypeAlias = Any
+
+
+class Setting(NamedTuple):
+    """What there is to know about a setting."""
+
+    run: type[Run]
+    table: type[Any]
+    """Which lines a comparison has."""
+    presets: Mapping[str, Callable[[str], Run]]
+    datasets: Sequence[str]
+    load: Callable[[AnyRun, Folders, Count], AnyData]
+    """Reads the data of a run, and refuses a run that does not fit them."""
+    contribute: Callable[[AnyRun, AnyData], Contribution[Any]]
+    complete: Callable[[AnyRun], AnyRun] = lambda run: run
+    """Fills in what follows from the options of a run."""
+    default_table: Callable[[AnyRun], Any] | None = None
+    """The comparison that suits a run's data set; ``None``: the same for all."""
+    seeds: int = 3
+    """Number of seeds in a comparison by default."""
+    own_data: str = ""
+    """The option that names the user's own data; their data set has the same name."""
+
+    def table_for(self, run: AnyRun) -> Any:
+        """The comparison that suits ``run``."""
+        return self.table() if self.default_table is None else self.default_table(run)
+
+
+SETTINGS: dict[str, Setting] = {
+    "ssl": Setting(
+        SemiSupervised,
+        semi_supervised_runs.Table,
+        semi_supervised_runs.PRESETS,
+        semi_supervised_runs.DATASETS,
+        semi_supervised.load,
+        semi_supervised.contribute,
+    ),
+    "mlc": Setting(
+        MultiLabel,
+        multi_label_runs.Table,
+        multi_label_runs.PRESETS,
+        multi_label_runs.DATASETS,
+        multi_label.load,
+        multi_label.contribute,
+        multi_label.complete,
+        seeds=5,
+        own_data="table",
+    ),
+    "dg": Setting(
+        Domains,
+        domain_runs.Table,
+        domain_runs.PRESETS,
+        domain_runs.DATASETS,
+        domains.load,
+        domains.contribute,
+        domains.complete,
+        default_table=domain_runs.default_table,
+        own_data="folders",
+    ),
+}
+
+
+def complete(run: Run) -> Run:
+    """The run with what follows from its options filled in, such as fingerprints of the files it reads."""
+    completed: Run = SETTINGS[run.setting].complete(run)
+    return completed
+
+
+def build(run: Run, folders: Folders, count: Count = lambda done, total: None) -> Parts[Any]:
+    """Everything ``run`` trains with.
+
+    Args:
+        run: what to train.
+        folders: where data sets are, and where decoded images are kept.
+        count: is told how many of how many images have been decoded.
+    """
+    setting = SETTINGS[run.setting]
+    return assemble(run, setting.contribute(run, setting.load(run, folders, count)))
+
+
+def check_data(runs: Sequence[Run], folders: Folders, count: Count = lambda done, total: None) -> None:
+    """Reads the data of every subject once: faults show, and images are decoded, before many runs begin."""
+    for run in {run.subject(): run for run in runs}.values():
+        SETTINGS[run.setting].load(run, folders, count)

@@ -1,0 +1,92 @@
+"""What a setting contributes to a run, and how that becomes everything the run trains with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+
+from arml.lab.build.components import make_noise, make_optimizer, make_reweighter
+from arml.lab.build.networks import make_trunk
+from arml.lab.data.batches import Batches
+from arml.lab.learners.base import Learner
+from arml.lab.run import Run
+from arml.lab.train import Evaluate, Metrics, Parts
+
+B = TypeVar("B")
+
+
+class Folders(NamedTuple):
+    """Where a run reads from."""
+
+    data: Path
+    """Holds data sets."""
+    cache: Path
+    """Keeps decoded images and whitening matrices between runs."""
+
+
+@dataclass(frozen=True)
+class Contribution(Generic[B]):
+    """Data, learner and evaluation: all that differs from setting to setting."""
+
+    learner: Learner[B]
+    batches: Batches[B]
+    example: torch.Size
+    """Shape of one input."""
+    num_outputs: int
+    """Outputs of the main task's head."""
+    num_examples: int
+    """N, the number of training examples, which sets the size of Langevin noise."""
+    lr: float
+    """Step size of the optimiser unless the run has its own."""
+    network_seed: int
+    """Seeds the initial network."""
+    draw_seed: int
+    """Seeds everything the learner draws."""
+    validation: Evaluate
+    test: Evaluate
+    score: Callable[[Metrics], float] | None
+    """What the network is chosen by on validation examples: less is better; ``None``: the last network counts."""
+    choose_after: int = 0
+    """Networks of earlier steps are not chosen."""
+    aux_divisor: int = 1
+    """Divides every auxiliary loss."""
+    train_on_main: bool = True
+    """Whether the main loss trains the network or only steers the weights."""
+    dropout: float = 0.0
+    weights: str = ""
+    """A file of weights that the trunk starts from."""
+
+
+def assemble(run: Run, given: Contribution[B]) -> Parts[B]:
+    """Makes network, optimiser, Reweighter and noise around what the setting contributes."""
+    learner = given.learner
+    torch.manual_seed(given.network_seed)
+    trunk = make_trunk(
+        run.network, given.example, bn_momentum=run.bn_momentum, dropout=given.dropout, weights=given.weights
+    )
+    network = learner.network(trunk, given.num_outputs)
+    learner.start(network)
+    optimizer = make_optimizer(run, network, run.lr or given.lr)
+    aux_scale = run.aux_scale / given.aux_divisor
+    reweighter = make_reweighter(run, learner.tasks, trunk, aux_scale=aux_scale, train_on_main=given.train_on_main)
+    return Parts(
+        network=network,
+        learner=learner,
+        reweighter=reweighter,
+        optimizer=optimizer,
+        noise=make_noise(run, optimizer, network, reweighter, num_examples=given.num_examples),
+        batches=given.batches,
+        generator=torch.Generator().manual_seed(given.draw_seed),
+        validation=given.validation,
+        test=given.test,
+        score=given.score,
+        choose_after=given.choose_after,
+    )
+
+
+def seed_stream(seed: int, number: int) -> int:
+    """The seed of one kind of draw. Each kind has its own, so that a new kind does not change the others."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])

@@ -1,0 +1,147 @@
+"""What is known about every method and every learner, in one place. Everything else is derived from it.
+
+To add a method, write its file in ``arml/methods`` and one line in ``METHODS`` below. The command line then offers it,
+every comparison includes it, and tables know its title.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from arml.methods import ARML, OLAUX, AdaLoss, CosineSim, Fixed, GatedARML, GradNorm, Method, Uniform
+
+T = TypeVar("T")
+
+
+class HasLastLayer(Protocol):
+    """A trunk, as far as methods are concerned."""
+
+    last_layer: str
+    """Name of the last layer with weights."""
+
+
+MakeMethod: TypeAlias = Callable[[HasLastLayer], Method[Any]]
+
+
+@dataclass(frozen=True)
+class MethodFacts:
+    """A method that weights auxiliary losses."""
+
+    make: MakeMethod
+    """Makes the method for a trunk; only GradNorm looks at the trunk."""
+    suffix: str
+    """What a table adds to the learner's title."""
+    learned: bool = True
+    """Whether the weights change during training."""
+    steered: bool = True
+    """Whether the weights depend on the main task."""
+    two_stages: bool = False
+    """Whether training adds Langevin noise until the weights converge, and then keeps them."""
+    rank_in_verdict: int | None = None
+    """Order of the methods whose weights the report judges; ``None``: not judged."""
+    paper: str = ""
+    """Where the method comes from."""
+
+
+@dataclass(frozen=True)
+class LearnerFacts:
+    """A way to learn, with or without auxiliary tasks."""
+
+    title: str
+    weighted: bool = False
+    """Whether it has auxiliary tasks that a method weights."""
+    main_only: bool = False
+    """Whether it sees the main task alone."""
+    trains_on_main: bool = True
+    """Whether labels of the main task train the network; if not, they can only steer the weights."""
+    paper: str = ""
+    """Where the learner comes from."""
+
+
+_ARML = "Shi et al., Auxiliary Task Reweighting for Minimum-data Learning, NeurIPS 2020"
+
+METHODS: dict[str, MethodFacts] = {
+    "uniform": MethodFacts(lambda _: Uniform(), ", uniform weights", learned=False, steered=False),
+    "adaloss": MethodFacts(lambda _: AdaLoss(), " + AdaLoss", steered=False, paper="Hu et al., AAAI 2019"),
+    "gradnorm": MethodFacts(
+        lambda trunk: GradNorm(layer=trunk.last_layer), " + GradNorm", steered=False, paper="Chen et al., ICML 2018"
+    ),
+    "cosine_sim": MethodFacts(lambda _: CosineSim(), " + CosineSim", paper="Du et al., arXiv:1812.02224"),
+    "ol_aux": MethodFacts(lambda _: OLAUX(), " + OL_AUX", paper="Lin et al., NeurIPS 2019"),
+    "arml": MethodFacts(lambda _: ARML(), " + ARML", rank_in_verdict=0, paper=_ARML),
+    "arml_full": MethodFacts(
+        lambda _: ARML(), " + ARML, two stages with Langevin noise", two_stages=True, rank_in_verdict=2, paper=_ARML
+    ),
+    "gated_arml": MethodFacts(lambda _: GatedARML(), " + Gated ARML (ours)", rank_in_verdict=1),
+}
+"""Methods by the name that commands and records use, in the order of tables."""
+
+GRID_SEARCH = "grid"
+"""The line of a table that holds the best point of a grid search."""
+
+
+def _grid_point(first: float) -> MethodFacts:
+    """Fixed weights of two auxiliary tasks: ``first`` and 2 - ``first``."""
+    return MethodFacts(partial(_fixed_pair, first), "", learned=False, steered=False)
+
+
+def _fixed_pair(first: float, trunk: HasLastLayer) -> Fixed:
+    del trunk
+    return Fixed((first, 2 - first))
+
+
+GRID: dict[str, MethodFacts] = {f"{GRID_SEARCH}-{first:g}": _grid_point(first) for first in (0, 0.5, 1, 1.5, 2)}
+"""The points of the grid search over two auxiliary tasks, by name."""
+
+_OLIVER = "as in Oliver et al., Realistic Evaluation of Deep Semi-Supervised Learning Algorithms, NeurIPS 2018"
+
+LEARNERS: dict[str, dict[str, LearnerFacts]] = {
+    "ssl": {
+        "supervised": LearnerFacts("Supervised (main task only)", main_only=True),
+        "pi_model": LearnerFacts("Π-Model", paper=f"Laine and Aila, ICLR 2017, {_OLIVER}"),
+        "mean_teacher": LearnerFacts("Mean Teacher", paper=f"Tarvainen and Valpola, NeurIPS 2017, {_OLIVER}"),
+        "vat": LearnerFacts("VAT", paper=f"Miyato et al., TPAMI 2018, {_OLIVER}"),
+        "vat_entmin": LearnerFacts("VAT + EntMin", paper=f"Miyato et al., TPAMI 2018, {_OLIVER}"),
+        "pseudo_label": LearnerFacts("Pseudo-Label", paper=f"Lee, ICML workshop 2013, {_OLIVER}"),
+        "s4l": LearnerFacts("S4L", weighted=True, paper="Zhai et al., ICCV 2019"),
+    },
+    "mlc": {
+        "main_only": LearnerFacts("Main task only", main_only=True),
+        "joint": LearnerFacts("All targets", weighted=True),
+    },
+    "dg": {
+        "main_only": LearnerFacts("Main task only", main_only=True),
+        "baseline": LearnerFacts("Sources only (Baseline)", weighted=True, trains_on_main=False, paper=_ARML),
+        "jt": LearnerFacts("Joint training (JT)", weighted=True, paper=_ARML),
+        "fada": LearnerFacts("FADA", weighted=True, paper="Motiian et al., NeurIPS 2017"),
+        "jigen": LearnerFacts("JiGen", weighted=True, trains_on_main=False, paper="Carlucci et al., CVPR 2019"),
+        "dsam": LearnerFacts("D-SAM", trains_on_main=False, paper="D'Innocente and Caputo, GCPR 2018"),
+        "shape_bias": LearnerFacts(
+            "Shape-bias (styles by pixel statistics)", trains_on_main=False, paper="Asadi et al., 2019"
+        ),
+    },
+}
+"""Learners of each setting by name, in the order of tables."""
+
+
+def method_names() -> tuple[str, ...]:
+    """Every name that ``--method`` takes."""
+    return (*METHODS, *GRID)
+
+
+def find_method(name: str) -> MethodFacts:
+    """The facts about a method or a point of the grid search."""
+    return choose({**METHODS, **GRID}, name, "method")
+
+
+def weighted_learners(setting: str) -> frozenset[str]:
+    """Learners of ``setting`` whose auxiliary tasks a method weights."""
+    return frozenset(name for name, facts in LEARNERS[setting].items() if facts.weighted)
+
+
+def choose(table: Mapping[str, T], name: str, what: str) -> T:
+    """The entry of ``table``, or an error that lists the known names."""
+    if name not in table:
+        raise ValueError(f"Unknown {what} {name!r}. Known: {', '.join(sorted(table))}.")
+    return table[name]

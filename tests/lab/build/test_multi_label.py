@@ -1,0 +1,90 @@
+"""A run with many targets becomes data, learner and batches."""
+
+import pytest
+from cli.typed import arml
+from lab.own_data import write_patients
+from lab.parts import make
+
+from arml.lab.build import Folders
+from arml.lab.build.multi_label import complete
+from arml.lab.build.settings import check_data
+from arml.lab.experiments.multi_label_runs import Table
+from arml.lab.run import MultiLabel
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_patients(tmp_path)
+
+
+def test_a_missing_table_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"no file nowhere\.csv"):
+        complete(MultiLabel(dataset="table", table="nowhere.csv", main="a", aux=("b",)))
+    with pytest.raises(ValueError, match="needs --table FILE"):
+        complete(MultiLabel(dataset="table", main="a", aux=("b",)))
+
+
+def test_numeric_and_many_valued_main_targets(table, tmp_path):
+    for main, aux in (("score", "ill,third"), ("third", "ill,score")):
+        run = complete(
+            MultiLabel(dataset="table", table=str(table), main=main, aux=(aux,), network="mlp-16", labels=None)
+        )
+        parts = make(run, tmp_path)
+        assert parts.learner.tasks == tuple(aux.split(","))
+        found = parts.validation(parts.network.eval())
+        assert ("rmse" in found) == (main == "score")
+        assert parts.score(found) == (found["error"] if main == "score" else -found["average_precision"])
+
+
+def test_unknown_targets_are_refused_before_any_run(tmp_path):
+    failed = arml("compare", "mlc", "--mains", "Class1", "Class99", "--out", str(tmp_path))
+    assert failed.returncode == 1
+    assert "yeast has no target Class99. It has: Class1, Class2" in " ".join(failed.stderr.split())
+    assert not list(tmp_path.glob("*/record.jsonl"))
+    with pytest.raises(ValueError, match="No auxiliary target is left"):
+        check_data([MultiLabel(aux=("Class2",), leave_out=("Class2",))], Folders(tmp_path, tmp_path))
+
+
+def test_several_mains_of_a_table_are_no_features_of_each_other(table, tmp_path):
+    base = complete(
+        MultiLabel(dataset="table", table=str(table), aux=("twin",), main="", network="mlp-16", labels=None)
+    )
+    runs = Table(mains=("ill,third",), methods=("uniform",), main_only=False, without=("twin",)).runs(base, seeds=1)
+    assert [(run.main, run.aux) for run in runs if not run.leave_out] == [
+        ("ill", ("twin", "third")),
+        ("third", ("twin", "ill")),
+    ]
+    for run in runs:
+        assert make(run, tmp_path).batches.x.shape[1] == 2 + 1 + 3, "a, b, score and three wards"
+
+
+def test_the_main_target_alone_needs_no_others(table, tmp_path):
+    run = MultiLabel(dataset="table", table=str(table), main="ill", learner="main_only", network="mlp-16", labels=None)
+    assert make(complete(run), tmp_path).reweighter is None
+
+
+def test_a_changed_table_is_another_subject(table):
+    run = MultiLabel(dataset="table", table=str(table), main="ill", aux=("twin",))
+    before = complete(run).subject()
+    table.write_text(table.read_text().replace("yes", "ja"))
+    after = complete(run).subject()
+    assert before.dataset.startswith("patients@")
+    assert before != after
+
+
+def test_files_of_weights_are_told_apart(tmp_path):
+    path = tmp_path / "w.pth"
+    path.write_bytes(b"one")
+    first = complete(MultiLabel(weights=str(path)))
+    path.write_bytes(b"two")
+    assert complete(MultiLabel(weights=str(path))).name() != first.name()
+
+
+def test_main_and_auxiliary_examples_are_drawn_separately(tmp_path):
+    parts = make(MultiLabel(network="mlp-16", labels=20, batch_main=20, batch_aux=500), tmp_path)
+    batch = parts.batches.next()
+    again = parts.batches.next()
+    assert batch.x.shape == (20, 103)
+    assert batch.aux_x.shape == (500, 103)
+    assert {tuple(x.tolist()) for x in batch.x} == {tuple(x.tolist()) for x in again.x}, "20 labels, no other example"
+    assert len({tuple(x.tolist()) for x in batch.aux_x}) > 400

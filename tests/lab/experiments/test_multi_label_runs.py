@@ -1,0 +1,20 @@
+"""Which runs make the tables over targets."""
+
+import pytest
+
+from arml.lab.experiments.multi_label_runs import Table, cpu, paper
+
+
+def test_the_runs_of_a_table():
+    lines = Table(mains=("Class1", "Class2"), methods=("uniform", "arml"), without=("Class2",))
+    runs = lines.runs(cpu("yeast"), seeds=2)
+    assert len(runs) == len({run.name() for run in runs}) == 2 * (4 + 3)
+    assert {run.main for run in runs} == {"Class1", "Class2"}
+
+
+def test_the_paper_preset_is_the_papers_protocol():
+    run = paper("celeba")
+    assert (run.network, run.optimizer, run.lr, run.momentum) == ("resnet18", "sgd", 0.1, 0.9)
+    assert (run.main, run.labels, run.batch_aux) == ("5_o_Clock_Shadow", 0.01, 256)
+    assert run.steps == 90 * -(-162_770 // 256)
+    assert [share * run.steps for share in run.lr_drop_at] == pytest.approx([30 * 636, 60 * 636])

@@ -1,0 +1,122 @@
+"""The catalogue says what the classes do."""
+
+import re
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+import torch
+from lab.parts import make
+
+from arml import Fixed, Signals, Uniform
+from arml.lab.build import domains, multi_label, semi_supervised
+from arml.lab.catalogue import GRID, LEARNERS, METHODS, MethodFacts, find_method, method_names
+from arml.lab.run import Domains, MultiLabel, Run, SemiSupervised
+from arml.lab.train import descend, losses_of
+from arml.report.titles import ARMLS, FIXED, line_title, uses_labels
+
+BUILDERS = {"ssl": semi_supervised, "mlc": multi_label, "dg": domains}
+SMALL = {
+    "ssl": SemiSupervised(batch_labelled=4, batch_unlabelled=4),
+    "mlc": MultiLabel(network="mlp-8", batch_main=4, batch_aux=8),
+    "dg": Domains(network="plain-8", batch_source=4, batch_target=4),
+}
+EVERY_LEARNER = [(setting, name) for setting, learners in LEARNERS.items() for name in learners]
+
+
+class Trunk:
+    last_layer = "last"
+
+
+def learn(facts: MethodFacts, gram: torch.Tensor) -> torch.Tensor:
+    """Weights after forty updates on losses that fall at different rates."""
+    method = facts.make(Trunk())
+    state = method.init(gram[0])
+    weights = torch.ones_like(gram[0])
+    for step in range(40):
+        losses = torch.tensor([1.0, 0.5, 2.0]) * torch.tensor([0.99, 0.9, 0.97]) ** step
+        directions = method.directions(state)
+        alignment = None if directions is None else directions @ gram
+        weights, state = method.update(state, Signals(losses, alignment, gram=gram, norms=gram.diagonal().sqrt()))
+    return weights
+
+
+def conflicting(sign: float) -> torch.Tensor:
+    """Inner products of a main task with a helper and an opponent, which change places with ``sign``."""
+    g = torch.tensor([[1.0, 0.0], [0.5, 0.5], [-0.5, 1.0]])
+    g[0] *= sign
+    return g @ g.T
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_learned_and_steered_are_what_the_class_does(name):
+    facts = find_method(name)
+    weights, turned = (learn(facts, conflicting(sign)) for sign in (1.0, -1.0))
+    start = facts.make(Trunk())
+    assert facts.learned == (not isinstance(start, Uniform | Fixed))
+    assert facts.steered == (not torch.equal(weights, turned)), "the main gradient points the other way"
+
+
+@pytest.mark.parametrize("name", [name for name, facts in METHODS.items() if facts.paper])
+def test_the_paper_of_a_method_is_in_its_docstring(name):
+    facts = METHODS[name]
+    author, venue = facts.paper.split()[0], re.split(r", ", facts.paper)[-1]
+    words = " ".join((type(facts.make(Trunk())).__doc__ or "").split())
+    assert author in words
+    assert venue in words
+
+
+@pytest.mark.parametrize(("setting", "name"), EVERY_LEARNER)
+def test_the_paper_of_a_learner_is_in_its_docstring(setting, name, tmp_path):
+    facts = LEARNERS[setting][name]
+    learner = make(replace(SMALL[setting], learner=name, method="uniform"), tmp_path).learner
+    words = " ".join((type(learner).__doc__ or "").split())
+    assert facts.paper.split(" ")[0].rstrip(",") in words
+
+
+@pytest.mark.parametrize("setting", LEARNERS)
+def test_the_builder_makes_every_learner(setting):
+    assert list(BUILDERS[setting].LEARNERS) == list(LEARNERS[setting])
+
+
+@pytest.mark.parametrize(("setting", "name"), EVERY_LEARNER)
+def test_what_is_weighted_and_what_trains_is_what_the_class_does(setting, name, tmp_path):
+    facts, run = LEARNERS[setting][name], replace(SMALL[setting], learner=name, method="uniform")
+    parts = make(run, tmp_path)
+    if facts.weighted or facts.main_only:
+        assert bool(parts.learner.tasks) == facts.weighted
+    assert getattr(parts.learner, "train_on_main", True) == facts.trains_on_main
+
+
+@pytest.mark.parametrize("name", LEARNERS["dg"])
+def test_labels_of_the_target_train_the_network_where_the_catalogue_says_so(name, tmp_path):
+    def train_two_steps(spoil):
+        run = replace(SMALL["dg"], learner=name, method="uniform", steps=2)
+        parts = make(run, tmp_path)
+        if spoil and parts.batches.target.sampler is not None:
+            drawn = parts.batches.target
+            drawn.images.y[:] = (drawn.images.y + 1) % 10
+        for step in range(2):
+            descend(parts, losses_of(parts, step).joint)
+        return torch.cat([p.flatten() for p in parts.network.trunk.parameters()]).detach()
+
+    same = torch.equal(train_two_steps(spoil=False), train_two_steps(spoil=True))
+    assert same == (not LEARNERS["dg"][name].trains_on_main)
+
+
+def test_the_command_line_offers_what_the_catalogue_has():
+    types = {field.name: field.type for field in Run.__dataclass_fields__.values()}
+    assert get_args(types["method"]) == (*METHODS, *GRID)
+    for kind in (SemiSupervised, MultiLabel, Domains):
+        assert get_args(kind.__dataclass_fields__["learner"].type) == tuple(LEARNERS[kind.setting])
+
+
+def test_reports_know_every_line():
+    for setting, learners in LEARNERS.items():
+        for learner, facts in learners.items():
+            run = replace(SMALL[setting], learner=learner, method="arml")
+            assert line_title(run.line()) == facts.title + (METHODS["arml"].suffix if facts.weighted else "")
+            blind = replace(run, method="uniform")
+            assert uses_labels(blind.line()) == facts.trains_on_main
+    assert ARMLS == ("arml", "gated_arml", "arml_full")
+    assert set(FIXED) == {"uniform", "grid"}

@@ -19,8 +19,8 @@ from arml.bench.problems import FLASH, MLP, RESNET, TRANSFORMER, WRN, Kind
 from arml.bench.result import OnProcesses, Result, read, write
 from arml.bench.tables import sheets
 from arml.bench.timing import Plan
-from arml.cli.progress import counting, remarks, say
-from arml.cli.train import at_least_one
+from arml.cli.progress import count_bar, plain_warnings, say
+from arml.cli.train import check_at_least_one
 from arml.lab.environment import environment
 from arml.report.output.matplotlib_figures import save
 from arml.report.output.terminal import print_sheets
@@ -88,9 +88,9 @@ def run_bench(command: Bench, console: Console) -> int:
 def _check(command: Bench) -> None:
     for name in ("threads", "repeats", "batch"):
         value = getattr(command, name)
-        at_least_one(f"--{name}", 1 if value is None else value)
+        check_at_least_one(f"--{name}", 1 if value is None else value)
     for k in _num_aux(command):
-        at_least_one("--num-aux", k)
+        check_at_least_one("--num-aux", k)
 
 
 def _num_aux(command: Bench) -> tuple[int, ...]:
@@ -146,7 +146,7 @@ def _measured(result: Result, command: Bench, console: Console) -> Iterator[Resu
 
 def _with_kind(result: Result, kind: Kind, command: Bench, console: Console) -> Result:
     compared = [way for way in ways() if way.in_brief or not command.quick]
-    with remarks(console), counting(kind.name, console) as count:
+    with plain_warnings(console), count_bar(kind.name, console) as count:
         found = costs_of(kind, compared, _num_aux(command), _plan(command), batch=_batch(command, kind), count=count)
     return replace(
         result,
@@ -158,7 +158,7 @@ def _with_kind(result: Result, kind: Kind, command: Bench, console: Console) -> 
 
 def _with_schedule(result: Result, command: Bench, console: Console) -> Result:
     plan, batch = _plan(command), _batch(command, RESNET)
-    with counting("whole run", console) as count:
+    with count_bar("whole run", console) as count:
         runs = whole_run.whole_runs(RESNET, MANY, batch, plan, 1 if command.quick else 8, count)
         settled = whole_run.after_convergence(RESNET, MANY, batch, plan, plan.repeats)
     return replace(result, schedule=tuple(runs), settled=(settled,))
@@ -173,9 +173,9 @@ def _with_phases(result: Result, command: Bench, console: Console) -> Result:
 
 def _with_scaling(result: Result, command: Bench, console: Console) -> Result:
     plan = replace(_plan(command), seconds=command.seconds / 10)
-    with counting("batches", console) as count:
+    with count_bar("batches", console) as count:
         batches = scaling.over_batches(RESNET, MANY, plan, count)
-    with counting("parameters", console) as count:
+    with count_bar("parameters", console) as count:
         parameters = scaling.over_parameters(MANY, plan, count)
     return replace(result, scaling=(*batches, *parameters))
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Generic, TypeVar
 import tyro
 from rich.console import Console
 
-from arml.cli.progress import bar, counting, remarks, say
-from arml.cli.train import Preset, at_least_one
+from arml.cli.progress import bar, count_bar, plain_warnings, say
+from arml.cli.train import Preset, check_at_least_one
 from arml.lab.build import Folders, complete
 from arml.lab.build.settings import check_data
 from arml.lab.environment import data_folder
@@ -26,30 +26,30 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Compare(Generic[R, T]):
-    """Train every compared learner, with every way to weigh its auxiliary tasks, over seeds, and show the table."""
+    """Train every learner with every weighting method over several seeds, and show the table."""
 
     run: Annotated[R, tyro.conf.arg(name="")]
     table_lines: Annotated[T, tyro.conf.arg(name="")]
     preset: Preset = "cpu"
-    """Defaults of all other options: cpu takes minutes, paper is the exact protocol of the paper."""
+    """Sets the defaults of all other options: cpu takes minutes, paper is the paper's exact protocol."""
     seeds: int = 3
-    """Runs of each line, with seeds 0, 1, ...; all lines have the same splits."""
+    """Runs per line, with seeds 0, 1, ... All lines share the same splits."""
     workers: int = 2
-    """Runs side by side, each with one thread."""
+    """Number of runs side by side, each with one thread."""
     out: Path = Path("runs")
-    """Where folders of runs are made. Finished runs found there are not repeated."""
+    """Where to make the folders of runs. Finished runs found there are not repeated."""
     data_dir: Path = field(default_factory=data_folder)
-    """Where data sets are; default: the environment variable ARML_DATA, or data."""
+    """Where data sets are. Default: the environment variable ARML_DATA, or data."""
     paper: bool = False
-    """Show the paper's own figures beside ours, where it has them."""
+    """Also show the paper's own figures, where it has them."""
 
 
 def run_compare(command: Compare[Run, Any], console: Console) -> int:
-    """Runs what is missing, shows tables, writes them as JSON; 1 if a run failed."""
-    at_least_one("--seeds", command.seeds)
+    """Trains what is missing, shows the tables and writes them as JSON; returns 1 if a run failed."""
+    check_at_least_one("--seeds", command.seeds)
     base = complete(command.run)
     runs = command.table_lines.runs(base, command.seeds)
-    with remarks(console), counting("reading data", console) as count:
+    with plain_warnings(console), count_bar("reading data", console) as count:
         check_data(runs, Folders(command.data_dir, command.out / "cache"), count)
     outcomes = run_with_progress(runs, command.out, command.data_dir, command.workers, console)
     finished = tables([read(o.folder / "record.jsonl") for o in outcomes if o.failure is None])
@@ -61,8 +61,8 @@ def run_compare(command: Compare[Run, Any], console: Console) -> int:
 
 
 def run_with_progress(runs: Sequence[Run], out: Path, data_dir: Path, workers: int, console: Console) -> list[Outcome]:
-    """All runs that are not finished, with a bar; what fails is said at once."""
-    at_least_one("--workers", workers)
+    """Trains all unfinished runs with a progress bar, and reports failures at once."""
+    check_at_least_one("--workers", workers)
     with bar(console) as progress:
         task = progress.add_task("runs", total=len(runs))
 

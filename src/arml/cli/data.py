@@ -1,4 +1,4 @@
-"""``arml data``: what is there, get it, verify it."""
+"""``arml data``: list, fetch and check data sets."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,22 +14,22 @@ from arml.lab.environment import data_folder
 
 @dataclass(frozen=True)
 class List:
-    """Show which data sets are there."""
+    """List the data sets and where they are."""
 
     data_dir: Path = field(default_factory=data_folder)
-    """Where data sets are; default: the environment variable ARML_DATA, or data."""
+    """Where data sets are. Default: the environment variable ARML_DATA, or data."""
 
 
 @dataclass(frozen=True)
 class Fetch:
-    """Download a data set: with checksum, and going on where an earlier attempt stopped."""
+    """Download a data set, check its checksums, and continue where an earlier attempt stopped."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """Such as cifar10 or celeba; `arml data list` shows all names."""
+    """A data set such as cifar10 or celeba; `arml data list` shows all names."""
     data_dir: Path = field(default_factory=data_folder)
-    """Where to put it; default: the environment variable ARML_DATA, or data."""
+    """Where to put it. Default: the environment variable ARML_DATA, or data."""
     base_url: str | None = None
-    """Another place to get the files from."""
+    """Another address to download the files from."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Check:
     """Read a data set and say what is in it."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """Such as cifar10 or celeba; `arml data list` shows all names."""
+    """A data set such as cifar10 or celeba; `arml data list` shows all names."""
     data_dir: Path = field(default_factory=data_folder)
-    """Where data sets are; default: the environment variable ARML_DATA, or data."""
+    """Where data sets are. Default: the environment variable ARML_DATA, or data."""
 
 
 def run_list(command: List, console: Console) -> int:
-    """A table of all data sets."""
+    """Shows a table of all data sets."""
     table = Table("data set", "state", "where", "train", "test")
     for row in fetch.status(command.data_dir):
         counts = ["" if count is None else str(count) for count in (row.train, row.test)]
@@ -60,6 +60,6 @@ def run_fetch(command: Fetch, console: Console) -> int:
 
 
 def run_check(command: Check, console: Console) -> int:
-    """Reads all of it."""
+    """Reads the whole data set."""
     console.print(fetch.check(command.name, command.data_dir))
     return 0

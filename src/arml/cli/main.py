@@ -1,4 +1,4 @@
-"""From the words typed to the command."""
+"""Finds the command that was typed, and runs it."""
 
 import sys
 from argparse import ArgumentParser
@@ -19,16 +19,16 @@ from arml.lab.run import Run
 
 @dataclass(frozen=True)
 class Command:
-    """What one or two words on the command line stand for."""
+    """The command behind one or two words."""
 
     options: Any
-    """A dataclass."""
+    """A dataclass whose fields are the options."""
     run: Callable[[Any, Console], int]
     default: Callable[[Sequence[str]], Any] | None = None
-    """For commands of a setting: the defaults, which ``--preset`` and ``--dataset`` among the words decide."""
+    """For commands of a setting: makes the defaults, which depend on ``--preset`` and ``--dataset``."""
 
     def about(self) -> str:
-        """The first line of its help."""
+        """The first line of the command's help."""
         return str(getattr(self.options, "__origin__", self.options).__doc__).strip().splitlines()[0]
 
 
@@ -62,7 +62,7 @@ COMMANDS: dict[tuple[str, ...], Command] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command; 0 if all went well, 1 if something failed, 2 if the words could not be understood."""
+    """Runs a command and returns 0; 1 if something failed, 2 if the command is unknown."""
     words, console = list(sys.argv[1:] if argv is None else argv), Console()
     name = next((known for known in (tuple(words[:2]), tuple(words[:1])) if known in COMMANDS), None)
     if name is None:
@@ -74,19 +74,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (
         ValueError,
         OSError,
-    ) as error:  # what the user gave does not fit; anything else is a bug and shows its place
+    ) as error:  # the input does not fit; anything else is a bug and shows its traceback
         say(Console(stderr=True, style="red"), f"{prog}: {error}")
         return 1
     except KeyboardInterrupt:
         say(
             Console(stderr=True),
-            f"{prog}: stopped. What is finished is kept; train goes on from its checkpoint with --resume.",
+            f"{prog}: stopped. Finished work is kept; train --resume continues from its checkpoint.",
         )
         return 130
 
 
 def _preset(setting: Setting, words: Sequence[str]) -> Run:
-    """The defaults that ``--preset`` and ``--dataset`` stand for; wrong names are left to the full parser."""
+    """The defaults that ``--preset`` and ``--dataset`` choose; the full parser rejects wrong names."""
     parser = ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
     parser.add_argument("--preset", default="cpu")
     parser.add_argument("--dataset", default=setting.datasets[0])
@@ -106,5 +106,5 @@ def _help(words: Sequence[str], console: Console) -> int:
     for name, command in COMMANDS.items():
         if not words or words[0] not in {known[0] for known in COMMANDS} or words[0] == name[0]:
             console.print(f"  arml {' '.join(name):<14} {command.about()}", highlight=False)
-    console.print("\nEach of them has --help.")
+    console.print("\nEach command has --help.")
     return 0 if asked else 2

@@ -1,4 +1,4 @@
-"""Progress bars."""
+"""Progress bars, and lines that print as they are."""
 
 import warnings
 from collections.abc import Iterator
@@ -19,21 +19,21 @@ from arml.lab.build.settings import Count
 
 
 def say(console: Console, *lines: str) -> None:
-    """Prints lines as they are: names may hold what rich takes for markup, and paths should not be broken."""
+    """Prints lines as they are: names may contain what rich takes for markup, and paths must not wrap."""
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def bar(console: Console, *, seen: bool = False) -> Progress:
-    """A bar with counts, time gone and time left; with ``seen``, tasks have a field of that name behind it."""
+def bar(console: Console, *, status: bool = False) -> Progress:
+    """A bar with counts, elapsed and remaining time; with ``status``, tasks show a field of that name at the end."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    more = (TextColumn("{task.fields[seen]}", markup=False),) if seen else ()
+    more = (TextColumn("{task.fields[status]}", markup=False),) if status else ()
     return Progress(*columns, TimeRemainingColumn(), *more, console=console)
 
 
 @contextmanager
-def remarks(console: Console) -> Iterator[None]:
-    """Warnings about the user's data become plain lines."""
+def plain_warnings(console: Console) -> Iterator[None]:
+    """Prints warnings about the user's data as plain lines."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
@@ -41,8 +41,8 @@ def remarks(console: Console) -> Iterator[None]:
 
 
 @contextmanager
-def counting(what: str, console: Console) -> Iterator[Count]:
-    """A bar that appears with the first count; work that takes no time shows none."""
+def count_bar(what: str, console: Console) -> Iterator[Count]:
+    """A bar that appears with the first count. Work that takes no time shows none."""
     with bar(console) as progress:
         tasks: list[TaskID] = []
 

@@ -1,4 +1,4 @@
-"""What a run is: plain data that can be hashed, recorded and repeated. One class for each setting of the paper."""
+"""A run as plain data that can be hashed, recorded and repeated. Each setting of the paper has its own class."""
 
 import hashlib
 import json
@@ -24,44 +24,44 @@ else:  # the catalogue is the only list of names; the command line reads its cho
 
 
 class Subject(NamedTuple):
-    """What a table of results is about: runs with the same subject are compared with each other."""
+    """What a table of results is about. Runs with the same subject are compared with each other."""
 
     setting: str
     dataset: str
     main: str
     """The main task, where the data set offers several."""
     labels: float
-    """Labels of the main task: a number, a share below 1, or shots a class, as the setting counts them."""
+    """Labels of the main task, as the setting counts them: a number, a share below 1, or shots per class."""
 
 
 class Line(NamedTuple):
-    """A line of such a table: runs of one line differ in the seed, or are points of one grid search."""
+    """A line of such a table. Its runs differ in the seed, or are points of one grid search."""
 
     learner: str
     method: str = ""
-    """Empty for learners that weigh no auxiliary task."""
+    """Empty for learners whose auxiliary tasks no method weights."""
     variant: str = ""
-    """What else sets the line apart, such as tasks that were left out."""
+    """What else sets the line apart, such as tasks that are left out."""
 
 
 READABLE = 40
-"""Bytes of each part of a run's name that are kept; the hash at its end is of all."""
+"""Bytes kept of each part of a run's name. The hash at its end covers every field."""
 
 
 @dataclass(frozen=True)
 class Run(ABC):
-    """What the runs of all settings have. The command line is made from these fields."""
+    """What the runs of all settings have in common. The command line is made from these fields."""
 
     setting: ClassVar[str]
     weighted: ClassVar[frozenset[str]]
-    """Learners that have auxiliary tasks to weigh."""
+    """Learners whose auxiliary tasks a method weights."""
 
     method: MethodName = "arml"
-    """How auxiliary losses are weighed; arml_full has two stages, grid-A gives two tasks A and 2 - A."""
+    """How auxiliary losses are weighted; arml_full has two stages, grid-A gives two tasks the weights A and 2 - A."""
     seed: int = 0
-    """Of split, initial network, batches and augmentation."""
+    """Seeds the split, the initial network, the batches and the augmentation."""
     steps: int = 200
-    """Training steps."""
+    """Number of training steps."""
     network: str = "small-32"
     """small-FEATURES or plain-FEATURES such as small-32, wrn-DEPTH-WIDTH such as wrn-28-2, resnet18; mlp-FEATURES."""
     optimizer: Literal["adam", "sgd"] = "adam"
@@ -69,37 +69,37 @@ class Run(ABC):
     lr: float | None = 0.003
     """Step size of the optimiser; none: the learner's own, from its paper."""
     momentum: float = 0.9
-    """Of stochastic gradient descent."""
+    """Momentum of stochastic gradient descent."""
     weight_decay: float = 0.0
-    """Added to the gradient, times the parameter."""
+    """Weight decay: this factor times the parameter is added to its gradient."""
     lr_drop_at: tuple[float, ...] = (0.8,)
-    """Shares of the steps after which the step size falls."""
+    """When the step size falls, as shares of all steps."""
     lr_drop: float = 0.2
-    """Factor by which it falls each time."""
+    """Factor by which the step size falls each time."""
     weight_lr: float | None = None
     """Step size of the weights of ARML, Gated ARML and OL_AUX; none: the method's own default."""
     every: int = 5
     """Steps between two updates of the weights."""
     growing: bool = False
-    """Update more often at first: after n steps the next update is g = 1 + n // 10 steps away, but --every at most, and
-    goes root g times as far."""
+    """Update more often at first: after n steps the next update is g = min(every, 1 + n // 10) steps away, and its
+    step is sqrt(g) times as long."""
     window: int = 2
-    """For arml_full: updates in a window by which convergence is judged."""
+    """For arml_full: number of updates in a window, by which convergence is judged."""
     temperature: float = 1.0
-    """For arml_full: of the Langevin noise."""
+    """For arml_full: temperature of the Langevin noise."""
     aux_scale: float = 1.0
-    """Factor on every auxiliary loss before anything else sees it."""
+    """Factor on every auxiliary loss, applied before anything else sees it."""
     bn_momentum: float = 0.1
     """How fast BatchNorm's running statistics follow."""
     evaluate_every: int = 50
-    """Steps between two looks at the validation examples."""
+    """Steps between two evaluations on the validation examples."""
     record_every: int = 25
     """Steps between two recorded steps."""
     checkpoint_every: int = 100
     """Steps between two checkpoints."""
 
     def __post_init__(self) -> None:
-        """Numbers that no run can have are refused before it starts."""
+        """Refuses numbers that no run can have."""
         sizes = [name for name in vars(self) if name.startswith("batch_") or name == "image_size"]
         _at_least(self, 1, ["steps", "every", "window", "evaluate_every", "record_every", "checkpoint_every", *sizes])
         _at_least(self, 0, ("seed", "momentum", "weight_decay", "temperature", "lr_drop", "bn_momentum"))
@@ -109,7 +109,7 @@ class Run(ABC):
                 raise ValueError(f"`{name}` should be a positive number. Got {value!r}.")
 
     def name(self) -> str:
-        """The run's folder: readable, and unique by a hash of all fields."""
+        """The name of the run's folder: readable, and unique by a hash of all fields."""
         described = json.dumps({"setting": self.setting, **asdict(self)}, sort_keys=True)
         subject, line = self.subject(), self.line()
         words = [subject.dataset, subject.main, f"{subject.labels:g}", *line, str(self.seed)]
@@ -129,14 +129,14 @@ class Run(ABC):
 
     @abstractmethod
     def reference(self) -> Line:
-        """The line it is compared with: equal weights."""
+        """The line this run is compared with: equal weights."""
 
     def score(self, metrics: Mapping[str, float]) -> float:
-        """By what the network, and a point of a grid, are chosen on validation examples: less is better."""
+        """What networks, and points of a grid, are chosen by on validation examples. Less is better."""
         return metrics["error"]
 
     def protocol(self) -> str:
-        """Which network is tested, and on what, in words."""
+        """In words: which network is tested, and on what."""
         return "the network with the least error on validation examples is tested, once"
 
     def _method(self, learner: str) -> str:
@@ -153,17 +153,17 @@ class SemiSupervised(Run):
     weighted: ClassVar[frozenset[str]] = catalogue.weighted_learners("ssl")
 
     dataset: Literal["digits", "mnist5k", "cifar10", "svhn"] = "digits"
-    """Images to learn from: digits and mnist5k are embedded; cifar10 and svhn are read from the data folder."""
+    """Images to learn from. digits and mnist5k are embedded; cifar10 and svhn are read from the data folder."""
     learner: SemiSupervisedName = "s4l"
-    """What is learned from unlabelled images: nothing (supervised), rotation and exemplar (s4l), or consistency."""
+    """What to learn from unlabelled images: nothing (supervised), rotation and exemplar (s4l), or consistency."""
     labels: int = 50
     """Labelled training images, balanced over classes."""
     batch_labelled: int = 32
-    """Labelled images in a step."""
+    """Labelled images per step."""
     batch_unlabelled: int = 32
-    """Unlabelled images in a step."""
+    """Unlabelled images per step."""
     labelled_in_pool: bool = True
-    """Whether labelled images are also used as unlabelled ones."""
+    """Whether labelled images also count as unlabelled ones."""
 
     def subject(self) -> Subject:
         """Data set and number of labels."""
@@ -186,58 +186,58 @@ class MultiLabel(Run):
     weighted: ClassVar[frozenset[str]] = catalogue.weighted_learners("mlc")
 
     dataset: Literal["yeast", "celeba", "table"] = "yeast"
-    """Examples: yeast is embedded; celeba is read from the data folder; table is a file of your own, see --table."""
+    """Examples to learn from. yeast is embedded; celeba is read from the data folder; table is your own file."""
     table: str = ""
-    """A CSV or Parquet file to learn from; sets the data set to table."""
+    """Your own CSV or Parquet file; sets the data set to table."""
     table_digest: str = ""
-    """Fingerprint of that file, filled in: runs on an earlier content of it are not taken for runs on this one."""
+    """Fingerprint of that file, filled in: a changed file makes another run."""
     main: str = "Class1"
-    """The target to be learned from few labels."""
+    """The target to learn from few labels."""
     aux: tuple[str, ...] = ()
-    """Targets that are auxiliary tasks, separated by spaces or commas; none: all others of yeast and celeba."""
+    """Targets to use as auxiliary tasks, separated by spaces or commas; none: all others of yeast and celeba."""
     leave_out: tuple[str, ...] = ()
-    """Auxiliary targets that are not used."""
+    """Auxiliary targets to leave out."""
     features: tuple[str, ...] = ()
-    """For a table: columns to learn from, separated by spaces or commas; none: all that are no target."""
+    """For a table: columns to learn from, separated by spaces or commas; none: all that are not targets."""
     learner: MultiLabelName = "joint"
     """Learn all targets (joint), or the main one alone (main_only)."""
     labels: float | None = 50.0
-    """Labels of the main target for training: how many, below 1 which share, or none: all there are."""
+    """Training labels of the main target: a number, a share below 1, or none for all of them."""
     batch_main: int = 32
-    """Examples with a main label in a step."""
+    """Examples with a main label per step."""
     batch_aux: int = 64
-    """Examples for the auxiliary targets in a step, drawn from all training examples."""
+    """Examples for the auxiliary targets per step, drawn from all training examples."""
     image_size: int = 64
-    """Side to which images are scaled."""
+    """Side of the images in pixels, after scaling."""
     weights: str = ""
     """A file of weights that the trunk starts from, such as torchvision's ResNet18."""
     weights_digest: str = ""
-    """Fingerprint of that file, filled in, as for a table."""
+    """Fingerprint of that file, filled in: a changed file makes another run."""
     dropout: float = 0.0
-    """For mlp: share of features left out at random in training."""
+    """For mlp: share of features dropped at random in training."""
     select: Literal["error", "average_precision", "auc"] = "average_precision"
-    """What the network is chosen by on validation examples; targets that are numbers have only the error."""
+    """Measure that chooses the network on validation examples; numeric targets have only the error."""
 
     def subject(self) -> Subject:
         """Data set, main target and number of labels."""
-        # Of two tables with the same name, or of one that was changed, results must not be put together.
+        # Results on two tables of the same name, or on one before and after a change, must not be mixed.
         dataset = f"{Path(self.table).stem}@{self.table_digest[:6]}" if self.table else self.dataset
         return Subject(self.setting, dataset, self.main, math.inf if self.labels is None else self.labels)
 
     def line(self) -> Line:
         """Learner, method and targets left out."""
-        return Line(self.learner, self._method(self.learner), _without(self.leave_out))
+        return Line(self.learner, self._method(self.learner), _describe_variant(self.leave_out))
 
     def reference(self) -> Line:
-        """All targets with equal weights."""
+        """All targets, with equal weights."""
         return Line("joint", "uniform")
 
     def score(self, metrics: Mapping[str, float]) -> float:
-        """The measure of ``select``; the error where there is no other, as for numbers."""
+        """The measure named by ``select``; the error for targets that have no other, such as numbers."""
         return metrics["error"] if self.select not in metrics or self.select == "error" else -metrics[self.select]
 
     def protocol(self) -> str:
-        """The network that is best on validation examples, by whatever measure."""
+        """The best network on validation examples, by the measure that ``select`` names."""
         if self.select == "error":
             return super().protocol()
         measure = {"average_precision": "average precision", "auc": "AUC"}[self.select]
@@ -252,36 +252,37 @@ class Domains(Run):
     weighted: ClassVar[frozenset[str]] = catalogue.weighted_learners("dg")
 
     dataset: Literal["digits", "digits_misleading", "pacs", "folders"] = "digits"
-    """Domains: digits has one misleading source, digits_misleading only such; pacs or your own folders are read."""
+    """Domains to learn from. digits has one misleading source; in digits_misleading all sources mislead; pacs is read
+    from the data folder; folders are your own, see --folders."""
     folders: str = ""
-    """A folder of your own with <domain>/<class>/<image>; sets the data set to folders."""
+    """Your own folder with <domain>/<class>/<image>; sets the data set to folders."""
     folders_digest: str = ""
-    """Fingerprint of its files, filled in: runs on an earlier content of it are not taken for runs on this one."""
+    """Fingerprint of its files, filled in: a changed file makes another run."""
     target: str = "digits"
-    """The domain to be learned from few labels; all others are sources."""
+    """The domain to learn from few labels; all others are sources."""
     leave_out: tuple[str, ...] = ()
-    """Sources that are not used."""
+    """Sources to leave out."""
     learner: DomainsName = "jt"
-    """Target shots alone (main_only), sources alone (baseline), both (jt), or one of the compared learners."""
+    """Learn from target shots (main_only), from sources (baseline), from both (jt), or as another paper does."""
     shots: int | Literal["all"] = 2
-    """Labelled target images of each class, 0 or more, or all."""
+    """Labelled target images per class: 0 or more, or all."""
     batch_source: int = 32
-    """Images of each source in a step."""
+    """Images of each source per step."""
     batch_target: int = 20
-    """Target shots in a step."""
+    """Target shots per step."""
     image_size: int = 16
-    """Side to which images are scaled; digits always have 16."""
+    """Side of the images in pixels, after scaling; digits always have 16."""
     weights: str = ""
     """A file of weights that the trunk starts from, such as torchvision's ResNet18."""
     weights_digest: str = ""
-    """Fingerprint of that file, filled in: runs on an earlier content of it are not taken for runs on this one."""
+    """Fingerprint of that file, filled in: a changed file makes another run."""
     select: Literal["last", "sources"] = "last"
-    """Which network is tested: that of the last step, or the best on the sources' validation images."""
+    """Which network is tested: the last one, or the best on the sources' validation images."""
     aux_scale: float = 1.0
-    """Factor on the mean of the sources' losses: each is divided by the number of sources before anything else."""
+    """Factor on the mean of the sources' losses: each loss is first divided by the number of sources."""
 
     def __post_init__(self) -> None:
-        """Shots are counted, unless all are meant."""
+        """Refuses a negative number of shots, too."""
         super().__post_init__()
         if self.shots != "all":
             _at_least(self, 0, ["shots"])
@@ -294,10 +295,10 @@ class Domains(Run):
 
     def line(self) -> Line:
         """Learner, method and sources left out."""
-        return Line(self.learner, self._method(self.learner), _without(self.leave_out))
+        return Line(self.learner, self._method(self.learner), _describe_variant(self.leave_out))
 
     def protocol(self) -> str:
-        """The last network, or the best on the sources; shots are no test images."""
+        """The last network, or the best on the sources. Shots are not test images."""
         chosen = (
             "of the last step" if self.select == "last" else "with the least error on the sources' validation images"
         )
@@ -315,16 +316,16 @@ def _at_least(run: Run, least: float, names: Sequence[str]) -> None:
             raise ValueError(f"`{name}` should be at least {least}. Got {value!r}.")
 
 
-def separated(names: Sequence[str]) -> tuple[str, ...]:
-    """Names that were given one by one or with commas between them.
+def split_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Splits names that were given one by one or with commas between them.
 
-    >>> separated(["age,ward", "height"])
+    >>> split_names(["age,ward", "height"])
     ('age', 'ward', 'height')
     """
     return tuple(part.strip() for name in names for part in name.split(",") if part.strip())
 
 
-def _without(left_out: tuple[str, ...]) -> str:
+def _describe_variant(left_out: tuple[str, ...]) -> str:
     return f"without {', '.join(left_out)}" if left_out else ""
 
 

@@ -30,7 +30,7 @@ def make_reweighter(
     if not tasks:
         return None
     if run.method in GRID and len(tasks) != 2:
-        raise ValueError(f"The grid search weighs two auxiliary tasks. Got {len(tasks)}: {', '.join(tasks)}.")
+        raise ValueError(f"The grid search weights two auxiliary tasks. Got {len(tasks)}: {', '.join(tasks)}.")
     facts = find_method(run.method)
     return Reweighter(
         _set_step_size(facts.make(trunk), run.weight_lr),

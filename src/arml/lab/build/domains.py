@@ -25,7 +25,7 @@ from arml.lab.learners.jigen import JiGen, JiGenSettings
 from arml.lab.learners.joint_training import Baseline, DomainLearner, DomainSettings, JointTraining, TargetOnly
 from arml.lab.learners.shape_bias import ShapeBias, ShapeBiasSettings
 from arml.lab.models.network import Network
-from arml.lab.run import Domains, separated
+from arml.lab.run import Domains, split_names
 from arml.lab.tasks.jigsaw import Colours
 from arml.lab.train import Evaluate, Metrics, error_rate
 
@@ -183,7 +183,7 @@ def complete(run: Domains) -> Domains:
         raise ValueError(
             "Learning from folders of your own needs --folders FOLDER and --target DOMAIN, and no --dataset."
         )
-    run = replace(run, leave_out=separated(run.leave_out), weights_digest=file_fingerprint(run.weights))
+    run = replace(run, leave_out=split_names(run.leave_out), weights_digest=file_fingerprint(run.weights))
     run = replace(run, folders_digest=folder_fingerprint(run.folders))
     can_learn = run.learner in run.weighted and run.shots != 0  # without shots nothing steers the weights
     return run if can_learn else replace(run, method="uniform")

@@ -20,7 +20,7 @@ from arml.lab.learners.base import AugmentExamples
 from arml.lab.learners.joint_targets import JointTargets, MainTarget, unchanged
 from arml.lab.metrics import metrics
 from arml.lab.models.network import Network
-from arml.lab.run import MultiLabel, separated
+from arml.lab.run import MultiLabel, split_names
 from arml.lab.tasks.attributes import Attributes
 from arml.lab.train import Evaluate, Metrics, outputs_of
 
@@ -123,7 +123,7 @@ def complete(run: MultiLabel) -> MultiLabel:
         )
     if run.features and not run.table:
         raise ValueError(f"--features chooses columns of a table; {run.dataset} has its own.")
-    aux, features, left_out = (separated(names) for names in (run.aux, run.features, run.leave_out))
+    aux, features, left_out = (split_names(names) for names in (run.aux, run.features, run.leave_out))
     run = replace(run, aux=aux, features=features, leave_out=left_out, weights_digest=file_fingerprint(run.weights))
     if not run.table:
         return run

@@ -1,14 +1,14 @@
-"""Three small experiments on embedded data, one for each setting."""
+"""Three small experiments on embedded data, one per setting."""
 
 from arml.lab.experiments import domain_runs, multi_label_runs, semi_supervised_runs
 from arml.lab.run import Run
 
 
 def runs(seeds: int) -> list[Run]:
-    """Main task only and every way to weigh, on unlabelled digits, yeast genes, and digits of several domains.
+    """Main task only and every method, on unlabelled digits, yeast genes, and digits of several domains.
 
-    Presets are those of the single comparisons, so that finished runs are the same ones. Seed by seed: an unfinished
-    demo can already be read.
+    Presets are those of the single comparisons, so their finished runs are reused. Runs are sorted by seed, so that an
+    unfinished demo can already be reported.
     """
     digits = semi_supervised_runs.Table(learners=("supervised",), grid=False)
     domains = domain_runs.Table(learners=("main_only", "jt"), without=("misleading",))

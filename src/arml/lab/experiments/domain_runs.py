@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from arml.lab.catalogue import LEARNERS, METHODS
-from arml.lab.run import Domains, DomainsName, MethodName, separated
+from arml.lab.run import Domains, DomainsName, MethodName, split_names
 
 Shots: TypeAlias = int | Literal["all"]
 
@@ -65,26 +65,26 @@ class Table:
     """Which lines the comparison has."""
 
     targets: tuple[str, ...] = ()
-    """Target domains to compare at, one after the other; none: the one of --target."""
+    """Target domains to compare, one after the other; none: the one of --target."""
     shot_counts: tuple[Shots, ...] = ()
-    """Numbers of shots to compare at, for the curve of shots against error; none: the preset's."""
+    """Numbers of shots for the curve of shots against error; none: the preset's."""
     learners: tuple[DomainsName, ...] = tuple(LEARNERS["dg"])
     """Learners to compare."""
     focus: DomainsName = "jt"
-    """The learner whose sources are weighed in all ways of --methods."""
+    """The learner whose sources are weighted by every method of --methods."""
     methods: tuple[MethodName, ...] = tuple(METHODS)
-    """Ways to weigh its sources."""
+    """Methods that weight its sources."""
     beside: tuple[MethodName, ...] = ("uniform", "arml")
-    """Ways to weigh the sources of the other learners."""
+    """Methods that weight the sources of the other learners."""
     without: tuple[str, ...] = ()
-    """Also train the focus without each of these sources in turn, with equal weights, to see whether it helped."""
+    """Also train the focus without each of these sources in turn, with equal weights, to see whether it helps."""
 
     def runs(self, base: Domains, seeds: int) -> list[Domains]:
-        """All runs of the comparison, seed by seed, so that an unfinished sweep can already be read."""
+        """All runs of the comparison, seed by seed, so that an unfinished sweep can already be reported."""
         return [
             replace(run, seed=seed, shots=count)
             for seed in range(seeds)
-            for target in separated(self.targets) or (base.target,)
+            for target in split_names(self.targets) or (base.target,)
             for count in self.shot_counts or (base.shots,)
             for run in self._lines(replace(base, target=target), count)
         ]
@@ -93,7 +93,7 @@ class Table:
         for learner in self.learners:
             for method in self._methods(learner, shots):
                 yield replace(base, learner=learner, method=method)
-        for name in separated(self.without):
+        for name in split_names(self.without):
             if name != base.target:
                 yield replace(base, learner=self.focus, method="uniform", leave_out=(*base.leave_out, name))
 

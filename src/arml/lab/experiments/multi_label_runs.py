@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from arml.lab.catalogue import GRID, METHODS
-from arml.lab.run import MethodName, MultiLabel, separated
+from arml.lab.run import MethodName, MultiLabel, split_names
 
 _CPU = {
     "yeast": MultiLabel(network="mlp-64", steps=300, lr=0.003, every=5, dropout=0.2),
@@ -68,31 +68,31 @@ class Table:
     """Which lines the comparison has."""
 
     mains: tuple[str, ...] = ()
-    """Main targets to compare at, one table each and a matrix of weights over all; none: the one of --main."""
+    """Main targets to compare: one table each, and a matrix of weights over all; none: the one of --main."""
     label_counts: tuple[float, ...] = ()
-    """Numbers or shares of main labels to compare at, for the curve of labels against error; none: the preset's."""
+    """Numbers or shares of main labels for the curve of labels against error; none: the preset's."""
     methods: tuple[MethodName, ...] = tuple(METHODS)
-    """Ways to weigh the auxiliary targets."""
+    """Methods that weight the auxiliary targets."""
     main_only: bool = True
     """Also train on the main target alone."""
     without: tuple[str, ...] = ()
-    """Also train without each of these auxiliary targets in turn, with equal weights, to see whether it helped."""
+    """Also train without each of these auxiliary targets in turn, with equal weights, to see whether it helps."""
     grid: bool = False
-    """With two auxiliary targets: also search a grid of fixed weights, the best on validation examples."""
+    """With two auxiliary targets: also search a grid of fixed weights; validation examples choose the best."""
 
     def runs(self, base: MultiLabel, seeds: int) -> list[MultiLabel]:
-        """All runs of the comparison, seed by seed, so that an unfinished sweep can already be read."""
+        """All runs of the comparison, seed by seed, so that an unfinished sweep can already be reported."""
         return [
             replace(run, seed=seed, labels=count)
             for seed in range(seeds)
-            for main in separated(self.mains) or (base.main,)
+            for main in split_names(self.mains) or (base.main,)
             for count in self.label_counts or (base.labels,)
             for run in self._lines(replace(base, main=main, aux=self._aux(base, main)))
         ]
 
     def _aux(self, base: MultiLabel, main: str) -> tuple[str, ...]:
-        """Where auxiliary targets are named, the other main targets are among them: they are no features."""
-        named = (*base.aux, *separated(self.mains)) if base.aux else ()
+        """Where auxiliary targets are named, the other main targets join them: they must not be features."""
+        named = (*base.aux, *split_names(self.mains)) if base.aux else ()
         return tuple(name for name in dict.fromkeys(named) if name != main)
 
     def _lines(self, base: MultiLabel) -> Iterator[MultiLabel]:
@@ -100,6 +100,6 @@ class Table:
             yield replace(base, learner="main_only", method="uniform")
         for method in (*self.methods, *(GRID if self.grid else ())):
             yield replace(base, learner="joint", method=method)
-        for name in separated(self.without):
+        for name in split_names(self.without):
             if name != base.main and set(base.aux) != {name}:
                 yield replace(base, learner="joint", method="uniform", leave_out=(*base.leave_out, name))

@@ -7,7 +7,7 @@ from arml.lab.catalogue import GRID, LEARNERS, METHODS
 from arml.lab.run import MethodName, SemiSupervised, SemiSupervisedName
 
 COMPARED: tuple[SemiSupervisedName, ...] = tuple(name for name, facts in LEARNERS["ssl"].items() if not facts.weighted)
-"""Learners that the paper puts beside S4L; the first is training on the main task only."""
+"""Learners that the paper compares with S4L; the first trains on the main task only."""
 
 _CPU = {
     "digits": SemiSupervised(),
@@ -45,16 +45,16 @@ class Table:
     """Which lines the comparison has."""
 
     label_counts: tuple[int, ...] = ()
-    """Numbers of labels to compare at, for the curve of labels against error; none: the preset's."""
+    """Numbers of labels for the curve of labels against error; none: the preset's."""
     learners: tuple[SemiSupervisedName, ...] = COMPARED
-    """Learners beside S4L."""
+    """Learners to compare with S4L."""
     methods: tuple[MethodName, ...] = tuple(METHODS)
-    """Ways to weigh S4L's auxiliary tasks."""
+    """Methods that weight S4L's auxiliary tasks."""
     grid: bool = True
-    """Also search a grid of fixed weights, the best on validation images: an upper bound that trains many times."""
+    """Also search a grid of fixed weights; validation images choose the best. An upper bound that trains many times."""
 
     def runs(self, base: SemiSupervised, seeds: int) -> list[SemiSupervised]:
-        """All runs of the comparison, seed by seed, so that an unfinished sweep can already be read."""
+        """All runs of the comparison, seed by seed, so that an unfinished sweep can already be reported."""
         return [
             replace(run, seed=seed, labels=count)
             for seed in range(seeds)

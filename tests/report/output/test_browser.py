@@ -175,7 +175,7 @@ def luminance(colour):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_words_have_the_contrast_that_wcag_asks_for(browser, path, scheme):
     seen = Seen(browser, path, color_scheme=scheme)
-    names = ["ground", "raised", "ink", "quiet", "accent", "mind"]
+    names = ["ground", "raised", "ink", "quiet", "accent", "caution"]
     read = "(name) => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim()"
     ground, raised, *words = (luminance(seen.page.evaluate(read, name)) for name in names)
     for behind in (ground, raised):

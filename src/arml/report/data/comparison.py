@@ -51,7 +51,7 @@ class Comparison:
                 found[task][seed] = weight
         return found
 
-    def num_missing(self, line: Line) -> int:
+    def num_missing_seeds(self, line: Line) -> int:
         """How many seeds other lines have and this one has no record of."""
         return len(set().union(*self.begun.values()) - self.begun[line])
 

@@ -33,7 +33,7 @@ def page(report: Report, *, reload_every: float | None = None) -> str:
         # Our own files and Plotly's are trusted: they must not be escaped.
         css=Markup(_read_part("page.css")),
         js=Markup(_read_part("page.js")),
-        plotly=Markup(_plotly()),
+        plotly=Markup(_plotly_source()),
     )
 
 
@@ -51,7 +51,7 @@ def _read_part(name: str) -> str:
     return files("arml.report.output").joinpath(name).read_text(encoding="utf-8")
 
 
-def _plotly() -> str:
+def _plotly_source() -> str:
     from plotly.offline import get_plotlyjs  # imported here: tables do not need it
 
     return str(get_plotlyjs())

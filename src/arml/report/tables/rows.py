@@ -60,7 +60,7 @@ def _row(comparison: Comparison, line: Line) -> Row:
         {task: summarise([*by_seed.values()]) for task, by_seed in comparison.weights(line).items()},
         comparison.unfinished[line],
         comparison.failed[line],
-        comparison.num_missing(line),
+        comparison.num_missing_seeds(line),
         comparison.protocols(line),
         paper_figure(comparison.subject, line),
     )

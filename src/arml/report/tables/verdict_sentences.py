@@ -20,10 +20,10 @@ def overall_sentences(found: Verdicts) -> list[str]:
     uniform = paired_difference(errors, comparison.errors(comparison.reference[line]))
     main_only = comparison.main_only_line()
     alone = paired_difference(errors, comparison.errors(main_only)) if main_only else None
-    return [_against_uniform(name, uniform), _against_main_only(name, alone)]
+    return [_uniform_sentence(name, uniform), _main_only_sentence(name, alone)]
 
 
-def _against_uniform(name: str, found: Summary | None) -> str:
+def _uniform_sentence(name: str, found: Summary | None) -> str:
     if found is None or found.n < 2:
         return f"{name} cannot be compared with uniform weights: fewer than two seeds have both."
     if not found.excludes_zero():
@@ -32,7 +32,7 @@ def _against_uniform(name: str, found: Summary | None) -> str:
     return f"{name} {verb} than uniform weights: {_difference_phrase(found)}."
 
 
-def _against_main_only(name: str, found: Summary | None) -> str:
+def _main_only_sentence(name: str, found: Summary | None) -> str:
     if found is None or found.n < 2:
         return f"{name} cannot be compared with training on the main task alone: fewer than two seeds have both."
     evidence = _difference_phrase(found)

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from arml.lab.run import Domains, MultiLabel, Run, SemiSupervised
+from arml.lab.trace import Recorded
 
 ENVIRONMENT = {"arml": "0.1.0", "torch": "2.13.0", "python": "3.11.7", "system": "Linux", "processor": "a processor"}
 
@@ -35,6 +36,12 @@ def write(root: Path, run: Run, error=None, **recorded) -> Path:
     if error is not None:
         (folder / "done").touch()
     return folder
+
+
+def make_recorded(error=None, *, run=None, validation=5.0, weights=None, **fields) -> Recorded:
+    """A record as it is read; ``fields`` are those of a semi-supervised run."""
+    run = run or SemiSupervised(**fields)
+    return Recorded(run, lines_of(run, error, validation=validation, weights=weights)[1:], ENVIRONMENT)
 
 
 def ssl_runs(root: Path, *, seeds=3, labels=(50,), names=("rotation", "exemplar")) -> None:

@@ -10,7 +10,7 @@ from arml.report.data.topics import topics
 
 @pytest.fixture
 def topic(tmp_path):
-    """Uniform falls from 40 to 20 between 10 and 1000 labels; ARML is there with a tenth; seeds differ a little."""
+    """Uniform falls from 40 to 20 between 10 and 1000 labels; ARML needs a tenth of them; seeds differ a little."""
     for seed in range(3):
         for labels, uniform, arml in ((10, 40, 30), (100, 30, 20), (1000, 20, 10)):
             noise = 0.1 * seed

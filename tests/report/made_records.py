@@ -87,6 +87,13 @@ def dg_runs(root: Path, *, seeds=2, shots=(1, 5), targets=("digits",), dataset="
                 write(root, oracle, found - 3, weights=dict.fromkeys(sources[:2], 1.0))
 
 
+def scarce_runs(root: Path, few, many) -> None:
+    """ARML on two seeds; tasks a, b and c have the weights ``few`` at 1 shot and ``many`` at 100."""
+    for seed in range(2):
+        for shots, weights in ((1, few), (100, many)):
+            write(root, Domains(shots=shots, seed=seed), 10.0, weights=dict(zip("abc", weights, strict=True)))
+
+
 def cost_file(path: Path) -> Path:
     """As `arml bench` writes it, on two networks: the fast way costs 3 at every K, the slow one K."""
     rows = [

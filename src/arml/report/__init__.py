@@ -1,6 +1,6 @@
 """Records of runs -> tables, figures and a verdict. Each room imports only from rooms above it.
 
-- ``titles``: what lines and subjects are called
+- ``titles``: lines and subjects -> their titles
 - ``data``: files -> records -> comparisons -> numbers over seeds
 - ``tables``: numbers -> sheets and sentences
 - ``charts``: numbers -> charts as plain data

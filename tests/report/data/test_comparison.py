@@ -1,4 +1,4 @@
-"""Which runs a comparison holds."""
+"""Runs that a comparison should not mix."""
 
 from report.made_records import make_recorded
 

@@ -6,7 +6,6 @@ import pytest
 
 from arml.lab.run import Line
 from arml.report.data.labels_needed import LabelsNeeded, geometric_mean, labels_needed, labels_needed_by_seed, saving
-from arml.report.data.topics import middle_level
 
 ARML, UNIFORM = Line("s4l", "arml"), Line("s4l", "uniform")
 
@@ -18,9 +17,8 @@ def test_labels_needed_are_found_on_a_logarithmic_axis():
     assert labels_needed(errors, 40.0) == LabelsNeeded(pytest.approx(10), at_most=True)
     assert labels_needed(errors, 9.0) == LabelsNeeded(None)
     # The first crossing counts, and 0 or all labels have no place on the axis.
-    assert labels_needed({0: 5.0, 10: 40.0, 100: 20.0, 1000: 30.0, math.inf: 1.0}, 30.0).labels == pytest.approx(
-        10**1.5
-    )
+    errors = {0: 5.0, 10: 40.0, 100: 20.0, 1000: 30.0, math.inf: 1.0}
+    assert labels_needed(errors, 30.0).labels == pytest.approx(10**1.5)
     assert labels_needed({}, 1.0) == LabelsNeeded(None)
 
 
@@ -35,7 +33,6 @@ def test_a_geometric_mean_and_its_interval():
 
 def test_the_saving_is_paired_seed_by_seed(topic):
     """A decade of labels is 10 points: log10 of the ratios is -1, -0.999, -0.996, with s = 0.00208 and t = 4.303."""
-    assert middle_level(topic) == pytest.approx(30.1)
     assert labels_needed_by_seed(topic, UNIFORM, 25.0)[0].labels == pytest.approx(10**2.5)
     assert labels_needed_by_seed(topic, ARML, 25.0)[0].labels == pytest.approx(10**1.5)
     share = saving(topic, ARML, 25.0)

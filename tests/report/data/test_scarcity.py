@@ -1,21 +1,13 @@
 """How much weights agree between numbers of labels."""
 
 import pytest
-from report.made_records import write
+from report.made_records import scarce_runs, write
 from report.made_reports import compare
 
 from arml.lab.run import Domains, Line
 from arml.report.data.scarcity import weight_agreement
 
 JT = Line("jt", "arml")
-
-
-def compare_scarcity(path, few, many):
-    """Two seeds with the weights ``few`` at 1 shot and ``many`` at 100."""
-    for seed in range(2):
-        for shots, weights in ((1, few), (100, many)):
-            write(path, Domains(shots=shots, seed=seed), 10.0, weights=dict(zip("abc", weights, strict=True)))
-    return compare(path)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +19,8 @@ def compare_scarcity(path, few, many):
     ],
 )
 def test_agreement_between_numbers_of_labels(tmp_path, few, many, expected):
-    found = weight_agreement(JT, compare_scarcity(tmp_path, few, many))
+    scarce_runs(tmp_path, few, many)
+    found = weight_agreement(JT, compare(tmp_path))
     assert (found and found.mean) == (expected and pytest.approx(expected))
 
 
@@ -40,5 +33,5 @@ def test_two_tasks_have_no_correlation(tmp_path):
 
 def test_only_seeds_with_all_numbers_of_labels_are_compare(tmp_path):
     write(tmp_path, Domains(shots=1, seed=7), 10.0, weights={"a": 2.0, "b": 0.0, "c": 1.0})
-    members = compare_scarcity(tmp_path, (2.0, 1.0, 0.0), (1.5, 1.0, 0.5))
-    assert weight_agreement(JT, members).n == 2
+    scarce_runs(tmp_path, (2.0, 1.0, 0.0), (1.5, 1.0, 0.5))
+    assert weight_agreement(JT, compare(tmp_path)).n == 2

@@ -11,7 +11,7 @@ from arml.report.output.plotly_figures import views
 
 
 def test_names_with_signs_are_drawn_as_they_are(tmp_path):
-    """Dollars would start a formula in matplotlib, tags would act in Plotly."""
+    """Dollars would start a formula in matplotlib, Plotly would interpret tags."""
     name = "a$_{x$ <b>&_1"
     write(tmp_path, SemiSupervised(), 10.0, weights={name: 1.5})
     chart = make_charts(tmp_path)["weights-digits-50-labels"]
@@ -31,7 +31,7 @@ def test_errors_of_lines_with_one_seed_have_no_interval(tmp_path):
 
 
 def outlines(chart):
-    """What bands show: of matplotlib, and of Plotly."""
+    """The ends of a band, as matplotlib and as Plotly draw it."""
     (collection,) = draw_figure(chart).axes[0].collections
     (outline,) = (one for one in views(chart)["groups"][0]["views"][0]["traces"] if one["meta"].get("band"))
     return collection.get_paths()[0].vertices[:, 1].tolist(), outline["y"]
@@ -44,7 +44,7 @@ def test_percentages_stay_between_0_and_100(spread):
     assert draw_figure(chart).axes[0].get_ylim() == (0, 100)
     found = views(chart)
     assert found["layout"]["yaxis"]["autorangeoptions"] == {"clipmin": 0, "clipmax": 100}
-    # What is shown is cut off, what is said is the interval itself.
+    # The band is cut off; the number next to it is the whole interval.
     assert found["groups"][0]["views"][0]["traces"][1]["customdata"] == [571.8, 571.8]
     assert "interval over seeds, cut off at 0 and 100." in chart.alt
 
@@ -79,7 +79,7 @@ def test_agreement_may_be_negative(tmp_path):
 
 
 def test_errors_of_numbers_may_be_above_100(tmp_path):
-    """They are 100 (1 - R²): a network may do worse than always answering the mean."""
+    """They are 100 (1 - R²): a network may do worse than always predicting the mean."""
     for labels in (10, 100):
         for seed, error in enumerate((80.0, 140.0)):
             write(tmp_path, MultiLabel(labels=labels, seed=seed), error, measured={"test_rmse": 2.0})

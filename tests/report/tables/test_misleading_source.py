@@ -22,7 +22,7 @@ def test_the_misleading_source_and_its_oracle(tmp_path):
 
 
 def test_without_a_finished_oracle_there_is_no_table_of_a_misleading_source(tmp_path):
-    """Where every source misleads nobody runs one."""
+    """Nobody runs an oracle where every source misleads."""
     write(tmp_path, Domains(dataset="digits_misleading"), 10.0, weights={"misleading": 0.0})
     assert misleading_sheets(compare(tmp_path)) == []
     oracle = Domains(dataset="digits_misleading", method="uniform", leave_out=("misleading",))

@@ -40,7 +40,7 @@ def test_an_error_that_the_fewest_labels_reach_is_not_called_unreached(topic, le
 
 
 def test_a_bound_of_one_seed_is_not_claimed_for_all(tmp_path):
-    """Seed 1 does not reach 30 % with either; on seed 0 equal weights are there at once."""
+    """Seed 1 does not reach 30 % with either; on seed 0 equal weights reach it with the fewest labels."""
     for seed, arml, uniform in ((0, (40.0, 20.0), (25.0, 20.0)), (1, (50.0, 40.0), (50.0, 40.0))):
         for labels, ours, theirs in zip((10, 100), arml, uniform, strict=True):
             write(tmp_path, SemiSupervised(method="arml", seed=seed, labels=labels), ours)

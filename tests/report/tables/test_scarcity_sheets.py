@@ -1,18 +1,11 @@
 """Final weights at different numbers of labels."""
 
 import pytest
-from report.made_records import write
+from report.made_records import scarce_runs, write
 from report.made_reports import compare
 
 from arml.lab.run import Domains
 from arml.report.tables.scarcity_sheets import scarcity_sheets
-
-
-def compare_scarcity(path, few, many):
-    for seed in range(2):
-        for shots, weights in ((1, few), (100, many)):
-            write(path, Domains(shots=shots, seed=seed), 10.0, weights=dict(zip("abc", weights, strict=True)))
-    return compare(path)
 
 
 @pytest.mark.parametrize(
@@ -24,8 +17,8 @@ def compare_scarcity(path, few, many):
     ],
 )
 def test_the_note_gives_the_agreement_of_weights(tmp_path, few, many, expected):
-    members = compare_scarcity(tmp_path, few, many)
-    (sheet,) = scarcity_sheets(members)
+    scarce_runs(tmp_path, few, many)
+    (sheet,) = scarcity_sheets(compare(tmp_path))
     assert sheet.headings == ("auxiliary task", "1 shot per class", "100 shots per class")
     assert any("Pearson" in note for note in sheet.notes)
     assert sheet.notes[0].startswith(

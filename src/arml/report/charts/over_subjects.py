@@ -36,7 +36,7 @@ def labels_chart(topic: Topic) -> Lines:
             for seed in sorted({seed for by_seed in topic.errors.values() for seed in by_seed})
         ),
     )
-    what = "Accuracy over shots per class" if domains else "Labels against error"
+    what = "Accuracy over shots per class" if domains else "Error over labels"
     level = None if domains else middle_level(topic)
     bounds = Bounds(0, topic.error_limit)
     return Lines(
@@ -55,7 +55,7 @@ def labels_chart(topic: Topic) -> Lines:
 
 
 def _left_out_note(topic: Topic) -> str:
-    """All labels have no place on an axis of numbers: readers should not look for those runs."""
+    """Where to find runs with all labels: they have no place on an axis of numbers."""
     if math.inf not in topic.labels:
         return ""
     tested = (

@@ -60,11 +60,9 @@ class Verdicts(NamedTuple):
 
 
 def verdicts(comparison: Comparison) -> list[Verdicts]:
-    """For every finished line with a variant of ARML; the learner with the most methods first, ARML itself first."""
-    num_methods = Counter(line.learner for line, runs in comparison.finished.items() if runs)
-    lines = sorted(
-        comparison.lines_with(ARMLS), key=lambda line: (-num_methods[line.learner], ARMLS.index(line.method))
-    )
+    """The verdicts of finished lines with a variant of ARML: learners with the most lines first, then ARML itself."""
+    num_lines = Counter(line.learner for line, runs in comparison.finished.items() if runs)
+    lines = sorted(comparison.lines_with(ARMLS), key=lambda line: (-num_lines[line.learner], ARMLS.index(line.method)))
     return [
         Verdicts(comparison, line, [_verdict(comparison, line, task) for task in comparison.weights(line)])
         for line in lines

@@ -44,6 +44,6 @@ def _agreement_note(line: Line, members: Sequence[Comparison], num_tasks: int) -
             f"{start}: no number; with fewer than {FEWEST_CORRELATED} tasks correlation can only be 1, -1 or undefined."
         )
     return (
-        f"{start}: undefined. The weights are all the same, fewer than {FEWEST_CORRELATED} tasks are common, or no seed "
-        "has all of these."
+        f"{start}: undefined. The weights are all the same, fewer than {FEWEST_CORRELATED} tasks are common, or no "
+        "seed has all of these."
     )

@@ -146,14 +146,14 @@ def _way(found: dict[tuple[str, Schedule, int], Outcome], name: str, seeds: int)
 
 def _table(name: str, lines: Sequence[Line], way: tuple[Summary, float], seeds: int) -> Table:
     title = (
-        f"{name}, n = {seeds} seeds\nat every = 1 weights are {way[0].shown(3)} away from equal ones, "
+        f"{name}, n = {seeds} seeds\nat every = 1 weights are {way[0].format(3)} away from equal ones, "
         f"and {way[1]:.3f} from another seed's"
     )
     shown = Table("every", "distance of weights", "test error in %", "difference to every = 1", title=title)
     for line in lines:
         difference = "" if line.difference is None else str(line.difference)
         star = "*" if line.difference is not None and line.difference.excludes_zero() else ""
-        shown.add_row(line.schedule.title(), line.distance.shown(3), str(line.error), difference + star)
+        shown.add_row(line.schedule.title(), line.distance.format(3), str(line.error), difference + star)
     return shown
 
 

@@ -102,7 +102,7 @@ RUNS = [
 ]
 
 
-def parsed(command):
+def parse(command):
     """The run that the real command line makes of the words."""
     arml, first, second, *rest = shlex.split(command)
     assert (arml, first) == ("arml", "train")
@@ -114,7 +114,7 @@ def parsed(command):
 
 @pytest.mark.parametrize("run", RUNS, ids=range(len(RUNS)))
 def test_commands_make_the_very_same_run(run):
-    assert parsed(train_command(run, defaults)) == run
+    assert parse(train_command(run, defaults)) == run
 
 
 def test_a_preset_keeps_commands_short():
@@ -127,21 +127,21 @@ def test_seeds_share_a_command(tmp_path):
     assert one.title == "digits, 50 labels: S4L + ARML"
     assert one.command == 'for seed in 0 1 2; do arml train ssl --preset cpu --dataset digits --seed "$seed"; done'
     shell = one.command.replace("arml train", "echo")
-    said = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True).stdout.splitlines()
-    assert said == [f"ssl --preset cpu --dataset digits --seed {seed}" for seed in range(3)]
+    output = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert output == [f"ssl --preset cpu --dataset digits --seed {seed}" for seed in range(3)]
 
 
 def test_every_field_of_a_run_can_be_an_option():
-    """A field of a kind that the command line writes in another way would be noticed here."""
+    """A field of another type would need another form of option."""
     for kind in (SemiSupervised, MultiLabel, Domains):
         for one in fields(kind):
             assert isinstance(getattr(kind(), one.name), bool | int | float | str | tuple | None), one.name
 
 
-def test_watching_makes_the_page_anew_until_it_is_stopped(tmp_path):
+def test_watching_rewrites_the_page_until_it_is_stopped(tmp_path):
     runs, out = tmp_path / "runs", tmp_path / "report"
     ssl_runs(runs, seeds=1)
-    # Tests that run in the background are deaf to Ctrl-C, and so would their children be.
+    # Tests that run in the background ignore Ctrl-C, and so would their children.
     listening = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"
     start = [sys.executable, "-c", f"{listening}; from arml.__main__ import main; sys.exit(main())"]
     command = [*start, "report", str(runs), "--out", str(out), "--watch", "--every", "0.2", "--figures", "0"]
@@ -160,7 +160,7 @@ def test_watching_makes_the_page_anew_until_it_is_stopped(tmp_path):
         watching.wait()
         watching.stdout.close()
     assert watching.returncode == 0
-    assert "report made anew" in text
+    assert "report rewritten" in text
     assert "data-watch=" not in (out / "index.html").read_text()
 
 

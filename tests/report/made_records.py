@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from arml.lab.run import Domains, MultiLabel, Run, SemiSupervised
+from arml.lab.trace import Recorded
 
 ENVIRONMENT = {"arml": "0.1.0", "torch": "2.13.0", "python": "3.11.7", "system": "Linux", "processor": "a processor"}
 
@@ -35,6 +36,12 @@ def write(root: Path, run: Run, error=None, **recorded) -> Path:
     if error is not None:
         (folder / "done").touch()
     return folder
+
+
+def make_recorded(error=None, *, run=None, validation=5.0, weights=None, **fields) -> Recorded:
+    """A record as it is read; ``fields`` are those of a semi-supervised run."""
+    run = run or SemiSupervised(**fields)
+    return Recorded(run, lines_of(run, error, validation=validation, weights=weights)[1:], ENVIRONMENT)
 
 
 def ssl_runs(root: Path, *, seeds=3, labels=(50,), names=("rotation", "exemplar")) -> None:
@@ -78,6 +85,13 @@ def dg_runs(root: Path, *, seeds=2, shots=(1, 5), targets=("digits",), dataset="
                 write(root, Domains(method="arml", **run), found - 2 + 0.5 * seed, weights=learned)
                 oracle = Domains(method="uniform", leave_out=("misleading",), **run)
                 write(root, oracle, found - 3, weights=dict.fromkeys(sources[:2], 1.0))
+
+
+def scarce_runs(root: Path, few, many) -> None:
+    """ARML on two seeds; tasks a, b and c have the weights ``few`` at 1 shot and ``many`` at 100."""
+    for seed in range(2):
+        for shots, weights in ((1, few), (100, many)):
+            write(root, Domains(shots=shots, seed=seed), 10.0, weights=dict(zip("abc", weights, strict=True)))
 
 
 def cost_file(path: Path) -> Path:

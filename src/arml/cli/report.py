@@ -1,4 +1,4 @@
-"""``arml report`` and ``arml labels``: what came out of runs."""
+"""``arml report`` and ``arml labels``: the results of runs."""
 
 import time
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ from arml.report.data.records import Collected, collect, files
 from arml.report.data.topics import middle_level, topics
 from arml.report.output.terminal import print_sheets
 from arml.report.output.write import write
-from arml.report.tables.labels_needed import labels_sheet, saving_sentences
+from arml.report.tables.labels_sheet import labels_sheet
+from arml.report.tables.saving_sentences import saving_sentences
 
 
 @dataclass(frozen=True)
@@ -28,38 +29,38 @@ class ReportRuns:
     out: Path = Path("report")
     """Where index.html, tables.md, tables.tex and figures are written."""
     paper: bool = False
-    """Show the paper's own figures beside ours, where it has them."""
+    """Show the paper's own figures next to ours, where it has them."""
     figures: int = 16
-    """How many figures to write as PNG and SVG, too, those over all subjects first; the page has them all."""
+    """How many figures to write as PNG and SVG files, those over several subjects first; the page has all of them."""
     watch: bool = False
-    """Go on until stopped: make the page anew when a record has changed; the page reloads itself."""
+    """Keep running until stopped: rewrite the page when a record changes; the page reloads itself."""
     every: float = 5.0
-    """Seconds between two looks at the records while watching."""
+    """Seconds between two checks of the records while watching."""
 
 
 @dataclass(frozen=True)
 class Labels:
-    """How many labels each method needs to reach an error, and what that is of what uniform weights need."""
+    """How many labels each method needs to reach an error, also as a share of what uniform weights need."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Folders of runs, single runs or record files, at two numbers of labels or more."""
     error: tuple[float, ...] = ()
-    """Test errors in % to be reached; none: half-way between the best and the worst with uniform weights."""
+    """Test errors in % to reach; none: half-way between the best and the worst error with uniform weights."""
 
 
 def run_report(command: ReportRuns, console: Console) -> int:
-    """Writes the report and says what is in it."""
-    collected = _collected(command.runs, console, may_be_empty=command.watch)
-    report = _written(collected, command, live=command.watch)
-    _say(report, command, console)
+    """Writes the report and prints its tables and sentences."""
+    collected = _collect(command.runs, console, may_be_empty=command.watch)
+    report = _write(collected, command, live=command.watch)
+    _print_report(report, command, console)
     if command.watch:
         _watch(command, console)
     return 0
 
 
 def run_labels(command: Labels, console: Console) -> int:
-    """Shows the table for every data set that was run at several numbers of labels."""
-    collected = _collected(command.runs, console, may_be_empty=False)
+    """Prints the table for every data set that was run at several numbers of labels."""
+    collected = _collect(command.runs, console, may_be_empty=False)
     found = topics(comparisons(collected.recorded, collected.failed))
     if not found:
         raise ValueError(
@@ -73,7 +74,7 @@ def run_labels(command: Labels, console: Console) -> int:
     return 0
 
 
-def _collected(runs: tuple[Path, ...], console: Console, *, may_be_empty: bool) -> Collected:
+def _collect(runs: tuple[Path, ...], console: Console, *, may_be_empty: bool) -> Collected:
     if not runs:
         raise ValueError("No runs are given. Give folders of runs, for instance runs.")
     collected = collect(runs)
@@ -87,15 +88,15 @@ def _collected(runs: tuple[Path, ...], console: Console, *, may_be_empty: bool) 
     return collected
 
 
-def _written(collected: Collected, command: ReportRuns, *, live: bool) -> Report:
-    """A page that reloads itself is made without figure files, which take longer."""
+def _write(collected: Collected, command: ReportRuns, *, live: bool) -> Report:
+    """Writes the report; a page that reloads itself comes without figure files: they take longer."""
     report = make_report(collected, paper=command.paper, defaults=defaults)
     reload_every = command.every if live else None
     write(report, command.out, most_figures=0 if live else command.figures, reload_every=reload_every)
     return report
 
 
-def _say(report: Report, command: ReportRuns, console: Console) -> None:
+def _print_report(report: Report, command: ReportRuns, console: Console) -> None:
     print_sheets([sheet for section in report.sections for sheet in section.sheets if sheet.brief], console)
     _print_all([warning for section in report.sections for warning in section.warnings], console)
     for finding in report.findings:
@@ -113,7 +114,7 @@ def _print_all(lines: list[str], console: Console) -> None:
 
 
 def _watch(command: ReportRuns, console: Console) -> None:
-    """Looks at sizes and times of the records, and makes the page anew if one has changed."""
+    """Compares sizes and times of the records, and rewrites the page if one has changed."""
     console.print(f"watching; stop with Ctrl-C. The page reloads itself every {command.every:g} seconds.")
     seen = _state(command.runs)
     try:
@@ -122,24 +123,26 @@ def _watch(command: ReportRuns, console: Console) -> None:
             now = _state(command.runs)
             if now != seen:
                 seen = now
-                _written(collect(command.runs), command, live=True)
-                console.print(f"{time.strftime('%H:%M:%S')} report made anew", highlight=False)
+                _write(collect(command.runs), command, live=True)
+                console.print(f"{time.strftime('%H:%M:%S')} report rewritten", highlight=False)
     except KeyboardInterrupt:
-        # What stays on disk has figures, and a page that no longer reloads itself.
-        _written(collect(command.runs), command, live=False)
+        # The final report has figures, and a page that no longer reloads itself.
+        _write(collect(command.runs), command, live=False)
 
 
 def _state(runs: tuple[Path, ...]) -> dict[Path, tuple[int, int]]:
-    found = ((path, path.stat()) for path in files(runs) if path.exists())  # a run may be removed meanwhile
+    found = ((path, path.stat()) for path in files(runs) if path.exists())  # a run may be removed in the meantime
     return {path: (stat.st_size, stat.st_mtime_ns) for path, stat in found}
 
 
 def defaults(run: Run) -> tuple[list[str], Run]:
-    """The preset that is nearest to ``run``, with the words that choose it."""
+    """The words that choose the preset nearest to ``run``, and that preset."""
     if run.setting not in SETTINGS:
         return [], type(run)()
     setting, recorded = SETTINGS[run.setting], str(getattr(run, "dataset", ""))
-    dataset = recorded if recorded in setting.datasets else setting.datasets[0]  # of another version of this package
+    dataset = (
+        recorded if recorded in setting.datasets else setting.datasets[0]
+    )  # the record may come from another version
     made = {name: preset(dataset) for name, preset in setting.presets.items()}
     name = min(made, key=lambda name: _distance(made[name], run))
     return ["--preset", name, "--dataset", dataset], made[name]

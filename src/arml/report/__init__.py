@@ -1,10 +1,10 @@
-"""Records of runs -> tables, figures and a verdict. Each room imports only from those above it.
+"""Records of runs -> tables, figures and a verdict. Each room imports only from rooms above it.
 
-- ``titles``: what lines and subjects are called
+- ``titles``: lines and subjects -> their titles
 - ``data``: files -> records -> comparisons -> numbers over seeds
-- ``tables``: comparisons -> sheets and sentences
-- ``charts``: comparisons -> the model of a chart
+- ``tables``: numbers -> sheets and sentences
+- ``charts``: numbers -> charts as plain data
 - ``commands``: runs -> the commands that repeat them
-- ``contents``: everything a report says, as plain data
-- ``output``: that, on the terminal, in files and as a page
+- ``contents``: all of a report, as plain data
+- ``output``: the report on the terminal, in files and as a page
 """

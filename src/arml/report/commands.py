@@ -1,4 +1,4 @@
-"""How to make the runs again: the exact commands."""
+"""The exact commands that repeat the runs."""
 
 import shlex
 from collections import defaultdict
@@ -10,28 +10,28 @@ from arml.lab.run import Run
 from arml.report.titles import line_title, subject_title
 
 Defaults = Callable[[Run], tuple[list[str], Run]]
-"""Words such as a preset and a data set, and the run that the command line makes of them."""
+"""The words that choose a preset and a data set, and the run that the command line makes from them."""
 
 
 class Repeat(NamedTuple):
-    """A command for all seeds of a line."""
+    """A command that repeats all seeds of a line."""
 
     title: str
     command: str
 
 
 def repeats(runs: Sequence[Run], defaults: Defaults) -> list[Repeat]:
-    """A command for each group of runs that differ in the seed alone."""
+    """A command for each group of runs that differ only in the seed."""
     seeds: dict[Run, list[int]] = defaultdict(list)
     for run in runs:
         seeds[replace(run, seed=0)].append(run.seed)
     return [
-        Repeat(f"{subject_title(run.subject())}: {line_title(run.line())}", _looped(run, sorted(found), defaults))
+        Repeat(f"{subject_title(run.subject())}: {line_title(run.line())}", _loop_command(run, sorted(found), defaults))
         for run, found in seeds.items()
     ]
 
 
-def _looped(run: Run, seeds: Sequence[int], defaults: Defaults) -> str:
+def _loop_command(run: Run, seeds: Sequence[int], defaults: Defaults) -> str:
     if len(seeds) == 1:
         return train_command(replace(run, seed=seeds[0]), defaults)
     command = train_command(run, defaults).replace(" --seed 0", "")
@@ -39,7 +39,7 @@ def _looped(run: Run, seeds: Sequence[int], defaults: Defaults) -> str:
 
 
 def train_command(run: Run, defaults: Defaults) -> str:
-    """``arml train`` with every option that the defaults do not already have, quoted for a shell."""
+    """``arml train`` with every option that differs from the defaults, quoted for a shell."""
     words, default = defaults(run)
     start = ["arml", "train", run.setting, *words]
     known = asdict(default)
@@ -53,5 +53,5 @@ def _option(name: str, value: object) -> list[str]:
         return [f"--{option}" if value else f"--no-{option}"]
     if isinstance(value, tuple):
         return [f"--{option}", *map(str, value)]
-    # A value that begins with a dash would be taken for an option.
+    # The parser would take a value that begins with a dash for an option.
     return [f"--{option}={value}"] if str(value).startswith("-") or value == "" else [f"--{option}", str(value)]

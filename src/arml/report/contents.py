@@ -1,45 +1,49 @@
-"""Everything a report says, as plain data: the terminal, the files and the page are made from it."""
+"""All of a report as plain data: the source for the terminal, the files and the page."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from arml.report.charts.chart import Chart
-from arml.report.charts.one_subject import of_comparison
-from arml.report.charts.over_subjects import of_all
+from arml.report.charts.one_subject import subject_charts
+from arml.report.charts.over_subjects import charts_over_subjects
 from arml.report.commands import Defaults, Repeat, repeats
 from arml.report.data.comparison import Comparison, comparisons, differing_settings
+from arml.report.data.final_weights import matrices
 from arml.report.data.paper import FIGURE_2, FIGURE_3, FIGURE_4
 from arml.report.data.records import Collected
+from arml.report.data.scarcity import group_by_scarcity
 from arml.report.data.topics import middle_level, topics
 from arml.report.data.verdict import Verdicts, verdicts
-from arml.report.tables.labels_needed import labels_sheet, saving_sentences
-from arml.report.tables.main_tasks import across_sheets
-from arml.report.tables.misleading import misleading_sheets
-from arml.report.tables.related import matrices, matrix_sheet, related_sheets
+from arml.report.tables.labels_sheet import labels_sheet
+from arml.report.tables.main_tasks import main_task_sheets
+from arml.report.tables.misleading_source import misleading_sheets
+from arml.report.tables.related_tasks import matrix_sheet, related_sheets
 from arml.report.tables.results import result_sheet
-from arml.report.tables.rows import rows_of
-from arml.report.tables.scarcity import by_scarcity, scarcity_sheets
+from arml.report.tables.rows import make_rows
+from arml.report.tables.saving_sentences import saving_sentences
+from arml.report.tables.scarcity_sheets import scarcity_sheets
 from arml.report.tables.sheet import Cell, Sheet, text
-from arml.report.tables.verdict_words import in_words, overall, verdict_sheet
+from arml.report.tables.verdict_sentences import overall_sentences, task_sentences
+from arml.report.tables.verdict_sheet import verdict_sheet
 from arml.report.titles import line_title, subject_title
 
 
 class Section(NamedTuple):
-    """A part of the report."""
+    """A section of the report."""
 
     title: str
     sentences: list[str]
     sheets: list[Sheet]
     charts: list[Chart]
     details: Sequence[Sheet] = ()
-    """Tables for those who want to know more."""
+    """Further tables, folded on the page."""
     warnings: Sequence[str] = ()
-    """What a reader has to mind before anything else."""
+    """Cautions to read before anything else."""
 
 
 class Findings(NamedTuple):
-    """What came out for a subject, in sentences."""
+    """The findings on a subject, in sentences."""
 
     title: str
     overall: list[str]
@@ -47,15 +51,15 @@ class Findings(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All of it."""
+    """All of a report."""
 
     overview: str
-    """What was compared, in a sentence."""
+    """A sentence on what was compared."""
     findings: list[Findings]
-    """For every subject."""
+    """The findings on every subject."""
     sections: list[Section]
     remarks: list[str]
-    """Files that were not used and runs that failed, and why."""
+    """Files that were not used and runs that failed, with the reason."""
     environments: Sheet
     repeats: list[Repeat]
 
@@ -69,14 +73,14 @@ class Report(NamedTuple):
 
 
 def make_report(collected: Collected, *, paper: bool, defaults: Defaults) -> Report:
-    """The report on what was collected."""
+    """The report on the collected runs."""
     compared = comparisons(collected.recorded, collected.failed)
     found = {comparison.subject: verdicts(comparison) for comparison in compared}
-    sections = [_of_subject(comparison, found[comparison.subject], paper=paper) for comparison in compared]
+    sections = [_subject_section(comparison, found[comparison.subject], paper=paper) for comparison in compared]
     return Report(
         _overview(collected, compared),
         [_findings(comparison, found[comparison.subject]) for comparison in compared],
-        _with_unique_keys([*sections, *_of_all(compared, collected, paper=paper)]),
+        _make_keys_unique([*sections, *_sections_over_subjects(compared, collected, paper=paper)]),
         [*_remarks(collected)],
         _environments(collected),
         repeats([one.run for one in collected.recorded], defaults),
@@ -87,13 +91,14 @@ def _overview(collected: Collected, compared: Sequence[Comparison]) -> str:
     finished = sum(len(runs) for comparison in compared for runs in comparison.finished.values())
     lines = {line for comparison in compared for line in comparison.finished}
     seeds = {run.seed for comparison in compared for run in comparison.runs}
-    named = "; ".join(subject_title(comparison.subject) for comparison in compared[:3])
+    titles = "; ".join(subject_title(comparison.subject) for comparison in compared[:3])
     more = f" and {len(compared) - 3} more" if len(compared) > 3 else ""
     if not compared:
         return "There is no record of a run yet."
     return (
-        f"{_many(len(lines), 'way')} of learning on {named}{more}: {_many(len(collected.recorded), 'run')} with "
-        f"{_many(len(seeds), 'seed')}, {finished} finished and shown, {len(collected.failed)} failed."
+        f"{_count(len(lines), 'combination')} of learner and method on {titles}{more}: "
+        f"{_count(len(collected.recorded), 'run')} with {_count(len(seeds), 'seed')}, {finished} in the tables, "
+        f"{len(collected.failed)} failed."
     )
 
 
@@ -101,22 +106,22 @@ def _findings(comparison: Comparison, found: Sequence[Verdicts]) -> Findings:
     title = subject_title(comparison.subject)
     if not found:
         return Findings(title, ["No run with ARML has finished: there is no verdict on auxiliary tasks."], [])
-    return Findings(title, overall(found[0]), in_words(found[0]))
+    return Findings(title, overall_sentences(found[0]), task_sentences(found[0]))
 
 
-def _many(n: int, what: str) -> str:
+def _count(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 's'}"
 
 
-def _of_subject(comparison: Comparison, found: Sequence[Verdicts], *, paper: bool) -> Section:
-    sheets = [result_sheet(comparison.subject, rows_of(comparison), paper=paper)]
+def _subject_section(comparison: Comparison, found: Sequence[Verdicts], *, paper: bool) -> Section:
+    sheets = [result_sheet(comparison.subject, make_rows(comparison), paper=paper)]
     judged = [verdict_sheet(one) for one in found if one.tasks]
-    sentences = [sentence for one in found for sentence in overall(one)]
+    sentences = [sentence for one in found for sentence in overall_sentences(one)]
     return Section(
         subject_title(comparison.subject),
         sentences,
         [*sheets, *judged[:1], *related_sheets([comparison], paper=paper), *misleading_sheets([comparison])],
-        of_comparison(comparison),
+        subject_charts(comparison),
         judged[1:],
         [*_warnings(comparison)],
     )
@@ -126,40 +131,41 @@ def _warnings(comparison: Comparison) -> Iterator[str]:
     title = subject_title(comparison.subject)
     for name, values in differing_settings(comparison).items():
         yield (
-            f"Mind: runs on {title} differ in {name} ({', '.join(values)}), which the table does not show; of two runs "
-            "of one line and seed it has the one with the lower validation error. Report such runs apart."
+            f"Caution: runs on {title} differ in {name} ({', '.join(values)}), and the table does not say so. Of two "
+            "runs with the same line and seed it has the one with the lower validation error. Report such runs "
+            "separately."
         )
 
 
-def _of_all(compared: Sequence[Comparison], collected: Collected, *, paper: bool) -> Iterator[Section]:
-    figures = of_all(compared, collected.costs)
+def _sections_over_subjects(compared: Sequence[Comparison], collected: Collected, *, paper: bool) -> Iterator[Section]:
+    figures = charts_over_subjects(compared, collected.costs)
     sheets = [
-        *across_sheets(compared, paper=paper),
+        *main_task_sheets(compared, paper=paper),
         *(labels_sheet(topic, middle_level(topic)) for topic in topics(compared)),
         *scarcity_sheets(compared),
         *(matrix_sheet(matrix) for matrix in matrices(compared)),
     ]
     sentences = [sentence for topic in topics(compared) for sentence in saving_sentences(topic, middle_level(topic))]
-    theirs = _papers_words(compared) if paper else []
+    from_paper = _paper_sentences(compared) if paper else []
     if figures or sheets:
-        yield Section("Over labels, main tasks and cost", [*sentences, *theirs], sheets, figures)
+        yield Section("Across labels, main tasks and cost", [*sentences, *from_paper], sheets, figures)
 
 
-def _papers_words(compared: Sequence[Comparison]) -> list[str]:
-    """What the paper says about its figures, where ours stand beside them."""
+def _paper_sentences(compared: Sequence[Comparison]) -> list[str]:
+    """What the paper says about its figures, where the report has the same figure."""
     settings = {topic.subject.setting for topic in topics(compared)}
-    scarce = {members[0].subject.setting for _, members in by_scarcity(compared)}
-    said = {FIGURE_2: "ssl" in settings, FIGURE_3: "dg" in settings, FIGURE_4: "dg" in scarce}
-    return [words for words, applies in said.items() if applies]
+    scarce = {members[0].subject.setting for _, members in group_by_scarcity(compared)}
+    sentences = {FIGURE_2: "ssl" in settings, FIGURE_3: "dg" in settings, FIGURE_4: "dg" in scarce}
+    return [sentence for sentence, applies in sentences.items() if applies]
 
 
-def _with_unique_keys(sections: Sequence[Section]) -> list[Section]:
-    """Names that differ only in signs would share a file."""
+def _make_keys_unique(sections: Sequence[Section]) -> list[Section]:
+    """Titles that differ only in punctuation have the same key and would share a file."""
     seen: Counter[str] = Counter()
-    return [section._replace(charts=[_renamed(chart, seen) for chart in section.charts]) for section in sections]
+    return [section._replace(charts=[_rename(chart, seen) for chart in section.charts]) for section in sections]
 
 
-def _renamed(chart: Chart, seen: Counter[str]) -> Chart:
+def _rename(chart: Chart, seen: Counter[str]) -> Chart:
     seen[chart.key] += 1
     return chart if seen[chart.key] == 1 else chart._replace(key=f"{chart.key}-{seen[chart.key]}")
 
@@ -178,4 +184,4 @@ def _environments(collected: Collected) -> Sheet:
         (Cell(f"{n}", n), *(text(str(dict(environment).get(name, ""))) for name in names))
         for environment, n in counted.most_common()
     ]
-    return Sheet("Where the runs were made", ("runs", *names), tuple(rows))
+    return Sheet("Environments of the runs", ("runs", *names), tuple(rows))

@@ -1,4 +1,4 @@
-"""What lines and settings are called in tables and figures."""
+"""Titles of lines, subjects and metrics in tables and figures."""
 
 import math
 
@@ -35,7 +35,7 @@ _BLIND = {"", GRID_SEARCH, *(name for name, facts in METHODS.items() if not fact
 
 
 def line_title(line: Line) -> str:
-    """The line's name in a table.
+    """The line's title in a table.
 
     >>> line_title(Line("joint", "arml", "without Male"))
     'All targets + ARML, without Male'
@@ -56,7 +56,7 @@ def uses_labels(line: Line) -> bool:
 
 
 def subject_title(subject: Subject) -> str:
-    """What a table is about.
+    """The title of a subject, with its number of labels.
 
     >>> subject_title(Subject("mlc", "celeba", "Smiling", 0.01))
     'celeba: Smiling, 1 % of the labels'
@@ -65,7 +65,7 @@ def subject_title(subject: Subject) -> str:
 
 
 def topic_title(subject: Subject) -> str:
-    """What it is about whatever the number of labels.
+    """The title of a subject, without its number of labels.
 
     >>> topic_title(Subject("dg", "pacs", "sketch", 5))
     'pacs: sketch'
@@ -74,20 +74,20 @@ def topic_title(subject: Subject) -> str:
 
 
 def labels_title(subject: Subject) -> str:
-    """How many labels there are, as the setting counts them.
+    """The number of labels, as the setting counts them.
 
     >>> labels_title(Subject("dg", "pacs", "sketch", 1)), labels_title(Subject("ssl", "digits", "", 50))
-    ('1 shot a class', '50 labels')
+    ('1 shot per class', '50 labels')
     """
     if math.isinf(subject.labels):
         return "all labels"
     if subject.setting == "dg":
-        return f"{subject.labels:g} shot{'' if subject.labels == 1 else 's'} a class"
+        return f"{subject.labels:g} shot{'' if subject.labels == 1 else 's'} per class"
     return f"{subject.labels:g} labels" if subject.labels >= 1 else f"{100 * subject.labels:g} % of the labels"
 
 
 def order(line: Line) -> tuple[int, int, str]:
-    """Where the line stands in a table: learners as above, methods as above; what is unknown comes last."""
+    """Sort key of lines in a table: learners, then methods, as listed above; unknown names come last."""
     learners, methods = list(_LEARNERS), list(_SUFFIXES)
     learner = learners.index(line.learner) if line.learner in learners else len(learners)
     method = methods.index(line.method) if line.method in methods else len(methods)

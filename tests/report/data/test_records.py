@@ -10,7 +10,7 @@ from arml.lab.trace import result
 from arml.report.data.records import MOST_STEPS, Cost, collect
 
 
-def written(path, lines):
+def write_lines(path, lines):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
@@ -74,7 +74,7 @@ def test_a_record_that_is_being_written_counts_as_unfinished(tmp_path, cut):
     assert result(one.records) is None
 
 
-def test_failures_are_told_from_unfinished_runs_and_from_mended_ones(tmp_path):
+def test_failures_differ_from_unfinished_and_from_repeated_runs(tmp_path):
     for seed, error in ((0, None), (1, None), (2, 9.0)):
         folder = write(tmp_path, SemiSupervised(seed=seed), error)
         if seed != 1:
@@ -89,9 +89,9 @@ def test_failures_are_told_from_unfinished_runs_and_from_mended_ones(tmp_path):
 
 
 def test_of_two_copies_the_complete_one_counts(tmp_path):
-    unfinished = written(tmp_path / "a" / "record.jsonl", lines_of(SemiSupervised()))
+    unfinished = write_lines(tmp_path / "a" / "record.jsonl", lines_of(SemiSupervised()))
     (tmp_path / "a" / "failure.txt").write_text("killed")
-    complete = written(tmp_path / "b" / "record.jsonl", lines_of(SemiSupervised(), 10.0))
+    complete = write_lines(tmp_path / "b" / "record.jsonl", lines_of(SemiSupervised(), 10.0))
     for paths in ([tmp_path / "a", tmp_path / "b"], [tmp_path / "b", tmp_path / "a"]):
         found = collect(paths)
         (one,) = found.recorded
@@ -111,7 +111,7 @@ def test_long_records_are_thinned_and_keep_their_end(tmp_path):
     assert one.records[-1]["test_error"] == 10
 
 
-def test_cost_files_are_read_beside_records(tmp_path):
+def test_cost_files_are_read_with_records(tmp_path):
     cost_file(tmp_path / "cost.json")
     assert Cost("pairwise", 10, 10.0, 9.0, 11.0, "ResNet18") in collect([tmp_path]).costs
     without_kinds = [{"name": "x", "num_aux": 2, "ratio": 3.0, "median": 6.0, "low": 4.0, "high": 8.0}]

@@ -47,8 +47,8 @@ def path(tmp_path_factory):
     return root / "report" / "index.html"
 
 
-class Seen:
-    """A page with everything that went wrong on it."""
+class Visit:
+    """A page in the browser, with everything that went wrong on it."""
 
     def __init__(self, browser, path, **options):
         self.context = browser.new_context(**options)
@@ -57,11 +57,11 @@ class Seen:
         self.page.on("console", lambda message: self.trouble.append(message.text))
         self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
         self.page.on("dialog", lambda dialog: self.trouble.append(dialog.message))
-        self.page.on("request", self._requested)
+        self.page.on("request", self._note_request)
         self.url = path.as_uri()
         self.page.goto(self.url)
 
-    def _requested(self, request):
+    def _note_request(self, request):
         if request.url != self.url and not request.url.startswith("data:"):
             self.trouble.append(request.url)
 
@@ -76,7 +76,7 @@ class Seen:
 @pytest.fixture(scope="module")
 def opened(browser, path):
     """One page for tests that touch different parts of it: it takes two seconds to open."""
-    found = Seen(browser, path, viewport={"width": 1200, "height": 900})
+    found = Visit(browser, path, viewport={"width": 1200, "height": 900})
     yield found
     found.context.close()
 
@@ -92,7 +92,7 @@ def curves(figure):
     return figure.locator(".legendtext").all_text_contents(), figure.locator(".scatterlayer .trace").count()
 
 
-def test_every_chart_is_drawn(seen):
+def test_every_chart_is_draw_figure(seen):
     figures = seen.page.locator("figure")
     assert figures.count() > 15
     for place in range(figures.count()):
@@ -154,7 +154,7 @@ def test_names_are_shown_as_they_are(seen):
 
 
 def test_dark_follows_the_reader_and_the_button(browser, path):
-    seen = Seen(browser, path, color_scheme="dark")
+    seen = Visit(browser, path, color_scheme="dark")
     ground = "() => getComputedStyle(document.body).backgroundColor"
     assert seen.page.evaluate(ground) == "rgb(20, 24, 29)"
     seen.figure("error-digits-20-labels")
@@ -174,8 +174,8 @@ def luminance(colour):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_words_have_the_contrast_that_wcag_asks_for(browser, path, scheme):
-    seen = Seen(browser, path, color_scheme=scheme)
-    names = ["ground", "raised", "ink", "quiet", "accent", "mind"]
+    seen = Visit(browser, path, color_scheme=scheme)
+    names = ["ground", "raised", "ink", "quiet", "accent", "caution"]
     read = "(name) => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim()"
     ground, raised, *words = (luminance(seen.page.evaluate(read, name)) for name in names)
     for behind in (ground, raised):
@@ -185,7 +185,7 @@ def test_words_have_the_contrast_that_wcag_asks_for(browser, path, scheme):
 
 
 def test_a_phone_does_not_scroll_sideways(browser, path):
-    seen = Seen(browser, path, viewport={"width": 390, "height": 844})
+    seen = Visit(browser, path, viewport={"width": 390, "height": 844})
     seen.figure("weights-digits-50-labels")
     seen.figure("error-digits-20-labels")
     assert seen.page.evaluate("() => document.documentElement.scrollWidth") == 390
@@ -194,7 +194,7 @@ def test_a_phone_does_not_scroll_sideways(browser, path):
 
 
 def test_the_keyboard_reaches_everything(browser, path):
-    seen = Seen(browser, path)
+    seen = Visit(browser, path)
     seen.page.keyboard.press("Tab")
     assert seen.page.evaluate("() => document.activeElement.className") == "skip"
     headings = seen.page.locator("h1, h2").all_inner_texts()
@@ -208,16 +208,16 @@ def test_the_keyboard_reaches_everything(browser, path):
 def test_a_live_page_reloads_and_keeps_what_was_chosen(browser, tmp_path):
     ssl_runs(tmp_path / "runs")
 
-    def made(live):
+    def make_page(live):
         report = make_report(collect([tmp_path / "runs"]), paper=False, defaults=lambda run: ([], type(run)()))
         write_report(report, tmp_path, most_figures=0, reload_every=1.0 if live else None)
 
-    made(live=True)
-    seen = Seen(browser, tmp_path / "index.html")
+    make_page(live=True)
+    seen = Visit(browser, tmp_path / "index.html")
     seen.figure("weights-digits-50-labels").get_by_label("Seeds", exact=True).select_option("seed 1")
     for seed in range(3, 5):
         write(tmp_path / "runs", SemiSupervised(seed=seed), 15.0, weights={"rotation": 0.5, "exemplar": 1.5})
-    made(live=False)
+    make_page(live=False)
     seen.page.get_by_text("14 runs with 5 seeds").wait_for(timeout=10_000)
     chosen = seen.figure("weights-digits-50-labels").get_by_label("Seeds", exact=True)
     assert chosen.locator("option:checked").inner_text() == "seed 1"

@@ -7,7 +7,7 @@ from rich.console import Console
 from arml.report.data.summary import Summary
 from arml.report.output.terminal import print_sheets
 from arml.report.output.text import escape_latex, latex, markdown
-from arml.report.tables.sheet import Cell, Sheet, difference, number
+from arml.report.tables.sheet import Cell, Sheet, number
 
 SHEET = Sheet(
     "5_o_Clock & 10 %",
@@ -53,10 +53,3 @@ def test_the_terminal_shows_names_as_they_are_and_common_notes_once():
     assert "[red]$x^2$" in text
     assert text.count("n = 3") == 1
     assert text.index("only here") < text.index("n = 3")
-
-
-def test_differences_are_marked_only_beyond_the_interval():
-    assert difference(Summary(1.0, 0.5, 3)).text == "+1.00 ± 0.50*"
-    assert difference(Summary(-1.0, 1.5, 3)).text == "-1.00 ± 1.50"
-    assert difference(Summary(-1.0, float("inf"), 1)).text == "-1.00"
-    assert difference(None).text == ""

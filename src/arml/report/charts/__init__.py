@@ -1,1 +1,1 @@
-"""Comparisons -> charts: panels, series and captions, without any drawing library."""
+"""Numbers -> charts: panels, series and captions, without any drawing library."""

@@ -1,4 +1,4 @@
-"""A figure as plain data: files for print and the page's charts are made from it."""
+"""A figure as plain data: the source for files for print and for the charts on the page."""
 
 import math
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from typing import NamedTuple, TypeAlias
 from arml.report.data.summary import Summary
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C7A00")
-"""Colours after Okabe and Ito, which colour-blind readers can tell apart; yellow is darker, not to be lost on white."""
+"""Colours after Okabe and Ito, which colour-blind readers can tell apart; yellow is darker, to stand out on white."""
 
 
 class Bounds(NamedTuple):
-    """Where values can be: Student's interval does not know, and neither do axes."""
+    """The range of possible values: neither Student's interval nor an axis knows it."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -24,10 +24,10 @@ class Bounds(NamedTuple):
         """
         return [min(max(value, self.low), self.high) for value in values]
 
-    def said(self) -> str:
-        """For readers who would take the end of a band for the end of its interval.
+    def describe(self) -> str:
+        """A phrase for captions, lest readers take the end of a band for the end of its interval.
 
-        >>> Bounds(0, 100).said(), Bounds(0).said(), Bounds().said()
+        >>> Bounds(0, 100).describe(), Bounds(0).describe(), Bounds().describe()
         (', cut off at 0 and 100', ', cut off at 0', '')
         """
         ends = [f"{end:g}" for end in self if math.isfinite(end)]
@@ -53,26 +53,26 @@ class Panel(NamedTuple):
     title: str
     series: tuple[Series, ...]
     by_seed: tuple[tuple[str, tuple[Series, ...]], ...] = ()
-    """The same curves of one seed at a time, with its name."""
+    """The same curves for one seed at a time, each with its name."""
 
 
 class Lines(NamedTuple):
     """Curves over steps, labels or tasks."""
 
     key: str
-    """Names the file, and the place on the page."""
+    """Name of the file, and of the place on the page."""
     title: str
     alt: str
-    """What it shows, for those who cannot see it."""
+    """Description for readers who cannot see it."""
     x_title: str
     y_title: str
     panels: tuple[Panel, ...]
     log_x: bool = False
     level: float | None = None
-    """A line across."""
+    """Height of a horizontal line."""
     level_title: str = ""
     bounds: Bounds = Bounds()
-    """Of y."""
+    """Bounds of y."""
     log_y: bool = False
 
 
@@ -84,7 +84,7 @@ class Dot(NamedTuple):
     values: dict[int, float]
 
     def arms(self, bounds: Bounds) -> tuple[float, float]:
-        """How far the interval goes below and above the mean inside ``bounds``; one seed has none.
+        """How far the interval goes below and above the mean inside ``bounds``; 0 with one seed.
 
         >>> Dot("", Summary(90.0, 20.0, 2), {}).arms(Bounds(0, 100))
         (20.0, 10.0)
@@ -104,7 +104,7 @@ class Dots(NamedTuple):
     x_title: str
     dots: tuple[Dot, ...]
     bounds: Bounds
-    """Of x."""
+    """Bounds of x."""
 
 
 class Heat(NamedTuple):

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from arml.lab.run import Line
 from arml.report.charts.chart import NOT_NEGATIVE, Bounds, Chart, Dot, Dots, Lines, Panel, Series
 from arml.report.data.comparison import Comparison
-from arml.report.data.curves import Curve, band, of_seed, shown_tasks
+from arml.report.data.curves import Curve, band, choose_tasks, seed_curve
 from arml.report.data.summary import summarise
 from arml.report.titles import ARMLS, FIXED, line_title, order, subject_title
 
 
 def slug(*words: str) -> str:
-    """A name that is safe in files and pages.
+    """A name that is safe in file names and pages.
 
     >>> slug("weights", "yeast: Class1, 50 labels")
     'weights-yeast-class1-50-labels'
@@ -20,13 +20,13 @@ def slug(*words: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")
 
 
-def of_comparison(comparison: Comparison) -> list[Chart]:
-    """Errors, weights and agreement of one subject."""
-    found = [errors(comparison), over_training(comparison, "weights"), over_training(comparison, "agreement")]
+def subject_charts(comparison: Comparison) -> list[Chart]:
+    """Charts of errors, weights and agreement for one subject."""
+    found = [error_chart(comparison), training_chart(comparison, "weights"), training_chart(comparison, "agreement")]
     return [chart for chart in found if chart is not None]
 
 
-def errors(comparison: Comparison) -> Dots | None:
+def error_chart(comparison: Comparison) -> Dots | None:
     """Test error of every line."""
     lines = [line for line, runs in comparison.finished.items() if runs]
     if not lines:
@@ -34,37 +34,37 @@ def errors(comparison: Comparison) -> Dots | None:
     title = subject_title(comparison.subject)
     found = {line: comparison.errors(line) for line in lines}
     dots = tuple(Dot(line_title(line), summarise([*by_seed.values()]), by_seed) for line, by_seed in found.items())
-    bounds = Bounds(0, comparison.most_error())
-    spoken = "; ".join(f"{dot.name} {dot.summary}" for dot in dots)
+    bounds = Bounds(0, comparison.error_limit())
+    means = "; ".join(f"{dot.name} {dot.summary}" for dot in dots)
     return Dots(
         slug("error", title),
         f"Test error: {title}",
-        f"Mean test error in % with 95 % interval over seeds{bounds.said()}, lower is better. {spoken}.",
+        f"Mean test error in % with its 95 % interval over seeds{bounds.describe()}; lower is better. {means}.",
         "test error in %",
         dots,
         bounds,
     )
 
 
-def over_training(comparison: Comparison, key: str) -> Lines | None:
-    """Weights or agreement of the auxiliary tasks over training, a panel for each line, ARML first."""
+def training_chart(comparison: Comparison, key: str) -> Lines | None:
+    """Weights or agreement of the auxiliary tasks over training, one panel per line, ARML first."""
     lines = [line for line in comparison.finished if comparison.weights(line) and not line.variant]
     if key == "weights":
         lines = [line for line in lines if line.method not in FIXED]
     lines.sort(key=lambda line: (line.method not in ARMLS, order(line)))
-    panels = [panel for panel in (panel_of(comparison, line, key) for line in lines) if panel.series]
+    panels = [panel for panel in (training_panel(comparison, line, key) for line in lines) if panel.series]
     if not panels:
         return None
     title = subject_title(comparison.subject)
-    named = {"weights": ("Weights over training", "weight", 1.0, "equal share")}
-    about, y_title, level, level_title = named.get(
+    titles = {"weights": ("Weights over training", "weight", 1.0, "equal share")}
+    about, y_title, level, level_title = titles.get(
         key, ("Agreement of gradients over training", "⟨g_0, g_k⟩ / ⟨g_0, g_0⟩", 0.0, "no agreement")
     )
     bounds = NOT_NEGATIVE if key == "weights" else Bounds()
     return Lines(
         slug(key, title),
         f"{about}: {title}",
-        f"{about}. {spoken(f'At the last recorded step of {panels[0].title}', panels[0])} {band_note(bounds)}",
+        f"{about}. {describe_ends(f'At the last recorded step of {panels[0].title}', panels[0])} {band_note(bounds)}",
         "step",
         y_title,
         tuple(panels),
@@ -74,25 +74,25 @@ def over_training(comparison: Comparison, key: str) -> Lines | None:
     )
 
 
-def panel_of(comparison: Comparison, line: Line, key: str) -> Panel:
-    """The curves of a line's auxiliary tasks, as bands and seed by seed."""
+def training_panel(comparison: Comparison, line: Line, key: str) -> Panel:
+    """A line's curves, one for each auxiliary task: as bands, and seed by seed."""
     runs = comparison.finished[line]
     final = {task: summarise([*by_seed.values()]).mean for task, by_seed in comparison.weights(line).items()}
-    curves = {task: {seed: of_seed(run, key, task) for seed, run in runs.items()} for task in shown_tasks(final)}
-    mean = tuple(_band(task, by_seed.values()) for task, by_seed in curves.items())
+    curves = {task: {seed: seed_curve(run, key, task) for seed, run in runs.items()} for task in choose_tasks(final)}
+    mean = tuple(_band_series(task, by_seed.values()) for task, by_seed in curves.items())
     by_seed = tuple(
         (f"seed {seed}", tuple(Series(task, *curves[task][seed]) for task in curves if curves[task][seed].steps))
         for seed in runs
     )
-    return Panel(_titled(line, len(curves), len(final)), tuple(one for one in mean if one.x), by_seed)
+    return Panel(_panel_title(line, len(curves), len(final)), tuple(one for one in mean if one.x), by_seed)
 
 
-def _titled(line: Line, shown: int, all_of_them: int) -> str:
-    less = f" ({shown} of {all_of_them} tasks: largest and smallest weights)" if shown < all_of_them else ""
-    return line_title(line) + less
+def _panel_title(line: Line, num_drawn: int, num_tasks: int) -> str:
+    choice = f" ({num_drawn} of {num_tasks} tasks: largest and smallest weights)" if num_drawn < num_tasks else ""
+    return line_title(line) + choice
 
 
-def _band(name: str, curves: Iterable[Curve]) -> Series:
+def _band_series(name: str, curves: Iterable[Curve]) -> Series:
     steps, summaries = band(list(curves))
     with_band = bool(summaries) and summaries[0].n > 1
     return Series(
@@ -105,11 +105,11 @@ def _band(name: str, curves: Iterable[Curve]) -> Series:
 
 
 def band_note(bounds: Bounds) -> str:
-    """What bands are."""
-    return f"The band is the 95 % interval over seeds{bounds.said()}."
+    """A note on what the bands are."""
+    return f"The band is the 95 % interval over seeds{bounds.describe()}."
 
 
-def spoken(where: str, panel: Panel) -> str:
-    """What the curves of a panel come to, for those who cannot see them."""
+def describe_ends(where: str, panel: Panel) -> str:
+    """The last value of each curve in a panel, for readers who cannot see it."""
     ends = ", ".join(f"{series.name} {series.y[-1]:.2f}" for series in panel.series if series.y)
     return f"{where}: {ends}."

@@ -5,46 +5,46 @@ from collections.abc import Callable, Sequence
 
 from arml.lab.run import Line
 from arml.report.charts.chart import NOT_NEGATIVE, Bounds, Chart, Heat, Lines, Panel, Series
-from arml.report.charts.one_subject import band_note, panel_of, slug, spoken
+from arml.report.charts.one_subject import band_note, describe_ends, slug, training_panel
 from arml.report.data.comparison import Comparison
+from arml.report.data.final_weights import Matrix, matrices
 from arml.report.data.records import Cost
+from arml.report.data.scarcity import group_by_scarcity
 from arml.report.data.topics import Topic, middle_level, topics
-from arml.report.tables.related import Matrix, matrices
-from arml.report.tables.scarcity import by_scarcity
 from arml.report.titles import labels_title, line_title, topic_title
 
 
-def of_all(compared: Sequence[Comparison], costs: Sequence[Cost]) -> list[Chart]:
-    """Figures over several subjects, and the cost of updates."""
+def charts_over_subjects(compared: Sequence[Comparison], costs: Sequence[Cost]) -> list[Chart]:
+    """Charts over several subjects, and the cost of updates."""
     return [
-        *(over_labels(topic) for topic in topics(compared)),
-        *(scarcity(line, members) for line, members in by_scarcity(compared)),
+        *(labels_chart(topic) for topic in topics(compared)),
+        *(scarcity_chart(line, members) for line, members in group_by_scarcity(compared)),
         *(matrix_chart(matrix) for matrix in matrices(compared)),
         *([cost_chart(costs)] if costs else []),
     ]
 
 
-def over_labels(topic: Topic) -> Lines:
-    """Labels against error; for target domains shots against accuracy."""
+def labels_chart(topic: Topic) -> Lines:
+    """Error over labels; for target domains, accuracy over shots."""
     domains = topic.subject.setting == "dg"
-    turned: Callable[[float], float] = (lambda error: 100 - error) if domains else (lambda error: error)
+    score: Callable[[float], float] = (lambda error: 100 - error) if domains else (lambda error: error)
     panel = Panel(
-        topic_title(topic.subject) + (", all labels are not shown" if math.inf in topic.labels else ""),
-        tuple(_over_labels(topic, line, turned) for line in topic.errors),
+        topic_title(topic.subject) + (", runs with all labels left out" if math.inf in topic.labels else ""),
+        tuple(_labels_series(topic, line, score) for line in topic.errors),
         tuple(
-            (f"seed {seed}", tuple(_of_seed(topic, line, seed, turned) for line in topic.errors))
+            (f"seed {seed}", tuple(_seed_series(topic, line, seed, score) for line in topic.errors))
             for seed in sorted({seed for by_seed in topic.errors.values() for seed in by_seed})
         ),
     )
-    what = "Accuracy over shots a class" if domains else "Labels against error"
+    what = "Accuracy over shots per class" if domains else "Error over labels"
     level = None if domains else middle_level(topic)
-    bounds = Bounds(0, topic.most_error)
+    bounds = Bounds(0, topic.error_limit)
     return Lines(
         slug("labels", topic_title(topic.subject)),
         f"{what}: {topic_title(topic.subject)}",
-        f"{what}, one curve for each way of learning. {spoken('With the most shown', panel)} {band_note(bounds)}"
-        f"{_left_out(topic)}",
-        "labelled target images a class" if domains else "labels of the main task",
+        f"{what}, one curve per learner and method. {describe_ends('At the right end', panel)} {band_note(bounds)}"
+        f"{_left_out_note(topic)}",
+        "labelled target images per class" if domains else "labels of the main task",
         "accuracy in %" if domains else "test error in %",
         (panel,),
         log_x=not domains and min(topic.labels) > 0,
@@ -54,41 +54,41 @@ def over_labels(topic: Topic) -> Lines:
     )
 
 
-def _left_out(topic: Topic) -> str:
-    """All labels there are have no place on an axis of numbers; readers should not look for them."""
+def _left_out_note(topic: Topic) -> str:
+    """Where to find runs with all labels: they have no place on an axis of numbers."""
     if math.inf not in topic.labels:
         return ""
     tested = (
-        " Those runs are tested only on images of the target that were not learned from: not on its training images."
+        " They are tested only on held-out images of the target, not on its training images."
         if topic.subject.setting == "dg"
         else ""
     )
-    return f" Runs with all labels have no place on this axis and are left out; tables have them.{tested}"
+    return f" Runs with all labels have no place on this axis; they are in the tables.{tested}"
 
 
-def _over_labels(topic: Topic, line: Line, turned: Callable[[float], float]) -> Series:
-    found = {n: summary for n, summary in topic.over_labels(line).items() if n < math.inf}
+def _labels_series(topic: Topic, line: Line, score: Callable[[float], float]) -> Series:
+    found = {n: summary for n, summary in topic.mean_errors(line).items() if n < math.inf}
     several = all(summary.n > 1 for summary in found.values())
-    ends = [sorted((turned(summary.low), turned(summary.high))) for summary in found.values()] if several else None
+    ends = [sorted((score(summary.low), score(summary.high))) for summary in found.values()] if several else None
     return Series(
         line_title(line),
         list(found),
-        [turned(summary.mean) for summary in found.values()],
+        [score(summary.mean) for summary in found.values()],
         [low for low, _ in ends] if ends else None,
         [high for _, high in ends] if ends else None,
     )
 
 
-def _of_seed(topic: Topic, line: Line, seed: int, turned: Callable[[float], float]) -> Series:
+def _seed_series(topic: Topic, line: Line, seed: int, score: Callable[[float], float]) -> Series:
     found = {n: error for n, error in sorted(topic.errors[line].get(seed, {}).items()) if n < math.inf}
-    return Series(line_title(line), list(found), [turned(error) for error in found.values()])
+    return Series(line_title(line), list(found), [score(error) for error in found.values()])
 
 
-def scarcity(line: Line, members: Sequence[Comparison]) -> Lines:
-    """Weights over training with few, more and most labels."""
+def scarcity_chart(line: Line, members: Sequence[Comparison]) -> Lines:
+    """Weights over training, one panel per number of labels."""
     title = f"{topic_title(members[0].subject)}, {line_title(line)}"
-    panels = tuple(panel_of(one, line, "weights")._replace(title=labels_title(one.subject)) for one in members)
-    ends = " ".join(spoken(f"At the last recorded step with {panel.title}", panel) for panel in panels)
+    panels = tuple(training_panel(one, line, "weights")._replace(title=labels_title(one.subject)) for one in members)
+    ends = " ".join(describe_ends(f"At the last recorded step with {panel.title}", panel) for panel in panels)
     return Lines(
         slug("scarcity", title),
         f"Weights under scarcity: {title}",
@@ -103,7 +103,7 @@ def scarcity(line: Line, members: Sequence[Comparison]) -> Lines:
 
 
 def matrix_chart(matrix: Matrix) -> Heat:
-    """Mean final weights: rows are main tasks, columns auxiliary ones."""
+    """Mean final weights: rows are main tasks, columns auxiliary tasks."""
     title = f"{matrix.subject.dataset}, {labels_title(matrix.subject)}, {line_title(matrix.line)}"
     return Heat(
         slug("matrix", title),
@@ -121,7 +121,9 @@ def matrix_chart(matrix: Matrix) -> Heat:
 def cost_chart(costs: Sequence[Cost]) -> Lines:
     """Cost of a step that updates the weights against the number of auxiliary tasks, a panel for each network."""
     panels = tuple(_costs_of(kind, costs) for kind in dict.fromkeys(cost.kind for cost in costs))
-    ends = " ".join(spoken(f"At the largest K{', ' + panel.title if panel.title else ''}", panel) for panel in panels)
+    ends = " ".join(
+        describe_ends(f"At the largest K{', ' + panel.title if panel.title else ''}", panel) for panel in panels
+    )
     return Lines(
         "cost",
         "Cost of an update against the number of auxiliary tasks",

@@ -1,1 +1,1 @@
-"""Files on disk -> records -> comparisons -> numbers over seeds. Nothing here knows how a number is shown."""
+"""Files on disk -> records -> comparisons -> numbers over seeds. Nothing here knows tables or charts."""

@@ -1,4 +1,4 @@
-"""Records with one subject, put beside each other: line by line, seed by seed."""
+"""Records grouped by subject: line by line, seed by seed."""
 
 import math
 from collections import defaultdict
@@ -28,18 +28,18 @@ class Comparison:
     reference: dict[Line, Line] = field(default_factory=dict)
     """The line with equal weights that a line is compared with."""
     unfinished: dict[Line, int] = field(default_factory=lambda: defaultdict(int))
-    """Runs without a result that may still be going on."""
+    """Runs without a result that may still be in progress."""
     failed: dict[Line, int] = field(default_factory=lambda: defaultdict(int))
     begun: dict[Line, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """Seeds of which there is a record, with a result or without."""
+    """Seeds with a record, with or without a result."""
     runs: list[Run] = field(default_factory=list)
 
     def errors(self, line: Line) -> dict[int, float]:
         """Test error in %, by seed."""
         return {seed: float(run.outcome["test_error"]) for seed, run in self.finished.get(line, {}).items()}
 
-    def most_error(self) -> float:
-        """The largest error there can be: 100 %; that of numbers, 100 (1 - R²), has no limit."""
+    def error_limit(self) -> float:
+        """The largest possible error: 100 % for classes; the error of numbers, 100 (1 - R²), has no limit."""
         outcomes = [run.outcome for runs in self.finished.values() for run in runs.values()]
         return math.inf if any("test_rmse" in outcome for outcome in outcomes) else 100.0
 
@@ -51,30 +51,30 @@ class Comparison:
                 found[task][seed] = weight
         return found
 
-    def missing(self, line: Line) -> int:
-        """Seeds that other lines have and this one has no record of."""
+    def num_missing_seeds(self, line: Line) -> int:
+        """How many seeds other lines have and this one has no record of."""
         return len(set().union(*self.begun.values()) - self.begun[line])
 
     def protocols(self, line: Line | None = None) -> tuple[str, ...]:
-        """Which network was tested, and on what, in the runs of ``line`` or of all lines; each way once."""
+        """Which network was tested, and on what, in the runs of ``line`` or of all lines; each protocol once."""
         return tuple(dict.fromkeys(run.protocol() for run in self.runs if line is None or run.line() == line))
 
-    def main_only(self) -> Line | None:
+    def main_only_line(self) -> Line | None:
         """The line that sees the main task alone, if it was run."""
         return next((line for line in self.finished if line.learner in MAIN_ONLY and self.finished[line]), None)
 
-    def with_methods(self, methods: Collection[str]) -> list[Line]:
+    def lines_with(self, methods: Collection[str]) -> list[Line]:
         """Finished lines with one of these methods and all auxiliary tasks."""
         return [line for line, runs in self.finished.items() if line.method in methods and runs and not line.variant]
 
 
 def comparisons(recorded: Sequence[Recorded], failed: Collection[Run] = ()) -> list[Comparison]:
-    """One for every subject among ``recorded``."""
+    """A comparison for every subject among ``recorded``."""
     found: dict[Subject, Comparison] = {}
     for one in recorded:
         subject = one.run.subject()
         _add(found.setdefault(subject, Comparison(subject)), one, one.run in failed)
-    return [_in_order(found[subject]) for subject in sorted(found)]
+    return [_sort(found[subject]) for subject in sorted(found)]
 
 
 def _add(comparison: Comparison, one: Recorded, failed: bool) -> None:
@@ -86,19 +86,19 @@ def _add(comparison: Comparison, one: Recorded, failed: bool) -> None:
     if outcome is None:
         (comparison.failed if failed else comparison.unfinished)[line] += 1
         return
-    # Several runs of one line and seed are points of a grid: the one that is best on validation examples counts.
+    # Several runs with the same line and seed are points of a grid: the best one on validation examples counts.
     new, old = Finished(one, outcome), by_seed.get(one.run.seed)
     by_seed[one.run.seed] = new if old is None else min(old, new, key=_score)
 
 
 def _score(finished: Finished) -> tuple[float, str]:
-    """Less is better; a tie goes by name, not by which record happens to be read first."""
+    """Lower is better; a tie is broken by name, not by the order in which records are read."""
     run, outcome = finished.recorded.run, finished.outcome
     found = {key.removeprefix("validation_"): value for key, value in outcome.items() if key.startswith("validation_")}
     return run.score(found), run.method
 
 
-def _in_order(comparison: Comparison) -> Comparison:
+def _sort(comparison: Comparison) -> Comparison:
     comparison.finished = {
         line: dict(sorted(comparison.finished[line].items())) for line in sorted(comparison.finished, key=order)
     }
@@ -109,7 +109,7 @@ _MAY_DIFFER = {"seed", "method", "learner", "leave_out", "window", "temperature"
 
 
 def differing_settings(comparison: Comparison) -> dict[str, list[str]]:
-    """Settings that are not the same in all runs, although nothing in the table says so, with their values."""
+    """Settings that differ between runs without showing in the table, with their values."""
     values: dict[str, set[str]] = defaultdict(set)
     for run in comparison.runs:
         for name, value in asdict(run).items():

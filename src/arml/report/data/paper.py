@@ -2,7 +2,7 @@
 
 Shi et al., *Auxiliary Task Reweighting for Minimum-data Learning*, NeurIPS 2020. Tables 1 and 2 are test errors in %,
 with 95 % intervals over 3 runs (formula unstated). The PACS table is accuracy in %, without intervals; here it is
-turned into error.
+converted to error.
 """
 
 from arml.lab.run import Line, Subject
@@ -55,7 +55,7 @@ TABLE_3: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("Mouth_Slightly_Open", "Male", "Attractive", "Heavy_Makeup", "Smiling"),
     )
 }
-"""CelebA: for a main attribute, those with the highest and those with the lowest weights under ARML."""
+"""CelebA: for a main attribute, the attributes with the highest and the lowest weights under ARML."""
 PACS_TARGETS = ("sketch", "art_painting", "cartoon", "photo")
 PACS: dict[tuple[str, str], tuple[float, float, float, float]] = {
     ("baseline", "uniform"): (75.34, 81.25, 77.35, 95.93),
@@ -68,10 +68,10 @@ PACS: dict[tuple[str, str], tuple[float, float, float, float]] = {
     ("jt", "arml"): (80.47, 85.70, 81.01, 97.22),
     ("fada", "arml"): (79.46, 85.16, 81.23, 97.01),
 }
-"""Accuracy on the targets above, of learner and method, with 5 labelled images a class of the target."""
+"""Accuracy on the targets above, by learner and method, with 5 labelled target images per class."""
 
 QUOTED = ("supervised", "pi_model", "mean_teacher", "vat", "vat_entmin", "pseudo_label")
-"""Rows that equal those of Oliver et al. (2018) digit for digit: quoted there, not run under the paper's protocol."""
+"""Rows that equal those of Oliver et al. (2018) digit for digit: quoted, not run under the paper's protocol."""
 QUOTED_NOTE = (
     "quoted by the paper from Oliver et al. (2018): 500 000 steps, batches of 100, a learning rate for each method"
 )
@@ -84,18 +84,18 @@ PROTOCOLS = {
     "mlc": "ResNet18, 90 epochs of batches of 256, 3 runs, interval formula unstated; image size, momentum and start "
     "are not given",
     "dg": "ResNet18 from ImageNet weights, 100 epochs of batches of 128, tested on the whole target domain, no "
-    "interval; accuracies turned into errors. (quoted): from the learner's own paper, without target labels",
+    "interval; accuracies converted to errors. (quoted): from the learner's own paper, without target labels",
 }
-"""How the paper's figures were made, by setting."""
-FIGURE_2 = "The paper's Figure 2, in words: on CIFAR-10 ARML needs about half of the labels. It gives no numbers."
+"""How the paper obtained its figures, by setting."""
+FIGURE_2 = "The paper's Figure 2, in words: on CIFAR-10, ARML needs about half of the labels. It gives no numbers."
 FIGURE_3 = (
-    "The paper's Figure 3, in words: with 1 shot a class and Art as target ARML brings about 4 points of accuracy."
+    "The paper's Figure 3, in words: with 1 shot per class and Art as target, ARML brings about 4 points of accuracy."
 )
 FIGURE_4 = "The paper's Figure 4, in words: weights are barely affected by scarcity. It gives no measure."
 
 
 def paper_figure(subject: Subject, line: Line) -> str:
-    """The error that the paper reports for this line; empty if it has no such line.
+    """The error that the paper reports for this line; empty if the paper has no such line.
 
     >>> paper_figure(Subject("dg", "pacs", "sketch", 5), Line("jt", "arml"))
     '19.53'
@@ -113,12 +113,12 @@ def has_figures(subject: Subject) -> bool:
 def _table_1(subject: Subject, line: Line) -> str:
     figures = TABLE_1.get((subject.dataset, int(subject.labels)), {})
     key = line.method or line.learner
-    return _shown(figures[key], quoted=key in QUOTED) if key in figures else ""
+    return _format(figures[key], quoted=key in QUOTED) if key in figures else ""
 
 
 def _table_2(subject: Subject, line: Line) -> str:
     same = subject[1:] == ("celeba", "5_o_Clock_Shadow", 0.01)
-    return _shown(TABLE_2[line.method], quoted=False) if same and line.method in TABLE_2 else ""
+    return _format(TABLE_2[line.method], quoted=False) if same and line.method in TABLE_2 else ""
 
 
 def _pacs(subject: Subject, line: Line) -> str:
@@ -129,6 +129,6 @@ def _pacs(subject: Subject, line: Line) -> str:
     return f"{100 - accuracy:.2f}" + (" (quoted)" if line.learner in PACS_QUOTED else "")
 
 
-def _shown(figure: tuple[float, float], *, quoted: bool) -> str:
+def _format(figure: tuple[float, float], *, quoted: bool) -> str:
     mean, half_width = figure
     return f"{mean:.2f} ± {half_width:.2f}" + (" (quoted)" if quoted else "")

@@ -1,4 +1,4 @@
-"""Paths to records: what can be read, and which files cannot and why."""
+"""Paths -> records, and the files that cannot be used, with the reason."""
 
 import json
 import math
@@ -11,7 +11,7 @@ from arml.lab.trace import Record, Recorded, read, result
 
 RECORD, FAILURE, COST = "record.jsonl", "failure.txt", "cost.json"
 MOST_STEPS = 200
-"""Recorded steps of a run that are kept, evenly spread: a curve shows no more, and a thousand runs fit into memory."""
+"""Recorded steps kept of a run, evenly spread: a curve needs no more, and a thousand runs fit into memory."""
 
 
 class Cost(NamedTuple):
@@ -30,21 +30,21 @@ class Cost(NamedTuple):
 
 
 class Collected(NamedTuple):
-    """All that was found."""
+    """What the paths hold."""
 
     recorded: list[Recorded]
     failed: dict[Run, str]
-    """Runs that ended without a result, and the last line of what went wrong."""
+    """Runs that ended without a result, with the last line of the failure."""
     skipped: list[tuple[Path, str]]
-    """Files that are not used, and why."""
+    """Unused files, with the reason."""
     costs: list[Cost]
     """Measurements of `arml bench`."""
 
 
 def collect(paths: Sequence[Path]) -> Collected:
-    """Reads run folders, folders of such, record files and the cost files beside them.
+    """Reads run folders, folders that hold them, record files and cost files.
 
-    What cannot be read is left out and listed. A run that is there twice counts once, complete if one of them is.
+    Unreadable files are skipped and listed. A run found twice counts once; a complete record wins.
 
     Raises:
         ValueError: If a path does not exist.
@@ -58,12 +58,12 @@ def collect(paths: Sequence[Path]) -> Collected:
     found = Collected([], {}, [], [])
     kept: dict[Run, tuple[Path, int]] = {}
     for path in files(paths):
-        _try(path, found, kept)
+        _try_add(path, found, kept)
     return found
 
 
 def files(paths: Iterable[Path]) -> list[Path]:
-    """The files that ``paths`` stand for, each once: records, cost files, and failures without a record."""
+    """The files given by or found in ``paths``, each once: records, cost files, and failures without a record."""
     found: dict[Path, Path] = {}
     for path in paths:
         inside = [path] if path.is_file() else sorted(p for name in (RECORD, COST, FAILURE) for p in path.rglob(name))
@@ -71,11 +71,11 @@ def files(paths: Iterable[Path]) -> list[Path]:
     return list(found.values())
 
 
-def _try(path: Path, found: Collected, kept: dict[Run, tuple[Path, int]]) -> None:
+def _try_add(path: Path, found: Collected, kept: dict[Run, tuple[Path, int]]) -> None:
     try:
         _add(path, found, kept)
     except (ValueError, KeyError, TypeError, OSError) as error:
-        found.skipped.append((path, _short(error).removeprefix(f"{path} ")))
+        found.skipped.append((path, _reason(error).removeprefix(f"{path} ")))
 
 
 def _add(path: Path, found: Collected, kept: dict[Run, tuple[Path, int]]) -> None:
@@ -84,7 +84,7 @@ def _add(path: Path, found: Collected, kept: dict[Run, tuple[Path, int]]) -> Non
     elif path.suffix == ".json":
         found.costs.extend(_costs(path))
     else:
-        _add_record(path, _thinned(_checked(_read(path))), found, kept)
+        _add_record(path, _thin(_check(_read(path))), found, kept)
 
 
 def _read(path: Path) -> Recorded:
@@ -95,7 +95,7 @@ def _read(path: Path) -> Recorded:
 
 
 def _add_record(path: Path, new: Recorded, found: Collected, kept: dict[Run, tuple[Path, int]]) -> None:
-    """Keeps one record of each run."""
+    """Keeps one record for each run."""
     if new.run in kept:
         first, place = kept[new.run]
         if result(found.recorded[place].records) is not None or result(new.records) is None:
@@ -113,15 +113,15 @@ def _add_record(path: Path, new: Recorded, found: Collected, kept: dict[Run, tup
         found.failed[new.run] = _last_line(failure)
 
 
-def _checked(recorded: Recorded) -> Recorded:
-    """Refuses what has the first line of a record and other lines below it."""
+def _check(recorded: Recorded) -> Recorded:
+    """Returns ``recorded``; refuses files with a valid first line and other lines that are no records."""
     for number, record in enumerate(recorded.records, start=2):
         if not isinstance(record, dict) or not isinstance(record.get("step"), int):
             raise ValueError(f"line {number} is no record of a step: {json.dumps(record)[:60]}")
     outcome = result(recorded.records)
     if outcome is not None and not _is_result(outcome):
         raise ValueError(f"its result has numbers that are missing or no numbers: {json.dumps(outcome)[:120]}")
-    recorded.run.subject(), recorded.run.line()  # a run of another version may lack what they need
+    recorded.run.subject(), recorded.run.line()  # runs of another version may lack fields that these need
     return recorded
 
 
@@ -135,8 +135,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-def _thinned(recorded: Recorded) -> Recorded:
-    """Every so many recorded steps, the last among them, the result, and no more than reports read."""
+def _thin(recorded: Recorded) -> Recorded:
+    """At most ``MOST_STEPS`` recorded steps, with the last one, and the result; only the keys that reports read."""
     steps = [record for record in recorded.records if "weights" in record and "test_error" not in record]
     stride = math.ceil(len(steps) / MOST_STEPS)
     kept: list[Record] = [
@@ -162,6 +162,6 @@ def _last_line(path: Path) -> str:
     return lines[-1] if lines else "no reason is given"
 
 
-def _short(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """The reason in one line."""
     return f"{'' if isinstance(error, ValueError) else type(error).__name__ + ': '}{' '.join(str(error).split())}"[:300]

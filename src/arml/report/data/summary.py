@@ -18,12 +18,12 @@ class Summary(NamedTuple):
     n: int
 
     def __str__(self) -> str:
-        return self.shown(2)
+        return self.format(2)
 
-    def shown(self, digits: int) -> str:
-        """With so many digits behind the point.
+    def format(self, digits: int) -> str:
+        """Mean and interval, with ``digits`` digits after the point.
 
-        >>> Summary(0.0123, 0.0045, 3).shown(3)
+        >>> Summary(0.0123, 0.0045, 3).format(3)
         '0.012 ± 0.004'
         """
         return f"{self.mean:.{digits}f}" + (f" ± {self.half_width:.{digits}f}" if self.n > 1 else "")
@@ -57,13 +57,13 @@ def summarise(values: Sequence[float]) -> Summary:
     return Summary(mean, _quantile(n - 1) * s / math.sqrt(n), n)
 
 
-@cache  # curves ask for it at every point, and scipy takes its time
+@cache  # curves need it at every point, and scipy is slow
 def _quantile(freedom: int) -> float:
     return float(student_t.ppf(0.975, freedom))
 
 
 def paired_difference(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Summary | None:
-    """Ours minus theirs on the seeds both have; ``None`` if there is none.
+    """Ours minus theirs on the seeds both have; ``None`` if they share no seed.
 
     >>> print(paired_difference({0: 3.0, 1: 5.0, 2: 9.0}, {0: 2.0, 1: 4.0}))
     1.00 ± 0.00

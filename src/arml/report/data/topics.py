@@ -1,4 +1,4 @@
-"""Comparisons that differ in the number of labels alone, put together."""
+"""Groups of comparisons that differ only in the number of labels."""
 
 import math
 from collections import defaultdict
@@ -12,19 +12,19 @@ from arml.report.titles import order, uses_labels
 
 
 class Topic(NamedTuple):
-    """What a curve over labels is about."""
+    """Comparisons at several numbers of labels, as one."""
 
     subject: Subject
-    """One of its subjects, for names."""
+    """One of its subjects, for titles."""
     labels: list[float]
     errors: dict[Line, dict[int, dict[float, float]]]
-    """Of every line, seed and number of labels."""
+    """The error by line, seed and number of labels."""
     reference: dict[Line, Line]
-    most_error: float
-    """The largest error there can be."""
+    error_limit: float
+    """The largest possible error."""
 
-    def over_labels(self, line: Line) -> dict[float, Summary]:
-        """Error over seeds at each number of labels."""
+    def mean_errors(self, line: Line) -> dict[float, Summary]:
+        """The mean error over seeds, with its interval, at each number of labels."""
         found: dict[float, list[float]] = defaultdict(list)
         for by_labels in self.errors[line].values():
             for labels, error in by_labels.items():
@@ -33,7 +33,7 @@ class Topic(NamedTuple):
 
 
 def topics(compared: Sequence[Comparison]) -> list[Topic]:
-    """Those among the comparisons that were made at several numbers of labels."""
+    """The topics with several numbers of labels."""
     grouped: dict[tuple[str, str, str], list[Comparison]] = defaultdict(list)
     for comparison in compared:
         grouped[comparison.subject[:3]].append(comparison)
@@ -50,18 +50,18 @@ def _topic(members: Sequence[Comparison]) -> Topic:
     labels = sorted({n for by_seed in errors.values() for by_labels in by_seed.values() for n in by_labels})
     reference = {line: one for comparison in members for line, one in comparison.reference.items()}
     in_order = {line: errors[line] for line in sorted(errors, key=order)}
-    return Topic(members[0].subject, labels, in_order, reference, max(one.most_error() for one in members))
+    return Topic(members[0].subject, labels, in_order, reference, max(one.error_limit() for one in members))
 
 
-def on_axis(labels: float) -> bool:
-    """Whether so many labels have a place on a logarithmic axis: none at all and all there are have not."""
+def is_on_axis(labels: float) -> bool:
+    """Whether a number of labels has a place on a logarithmic axis: no labels and all labels have none."""
     return 0 < labels < math.inf
 
 
 def middle_level(topic: Topic) -> float:
-    """Half-way between best and worst mean error of the lines with equal weights that use labels, or of all lines."""
+    """Half-way between the best and worst mean error of lines with equal weights that use labels, or of all lines."""
     equal = [line for line in topic.errors if line == topic.reference[line] and uses_labels(line)]
-    found = [(n, summary.mean) for line in equal or topic.errors for n, summary in topic.over_labels(line).items()]
-    # What has no place on the axis of labels does not count; if nothing else was run, it has to do.
-    means = [mean for n, mean in found if on_axis(n)] or [mean for _, mean in found]
+    found = [(n, summary.mean) for line in equal or topic.errors for n, summary in topic.mean_errors(line).items()]
+    # Points without a place on the axis of labels count only if no others were run.
+    means = [mean for n, mean in found if is_on_axis(n)] or [mean for _, mean in found]
     return (min(means) + max(means)) / 2

@@ -1,10 +1,10 @@
-"""What can be said about each auxiliary task, as far as the intervals allow.
+"""The verdict on each auxiliary task, as far as the intervals allow.
 
-*helps*: without it the error rises by more than the interval. Where leaving it out was not run: its weight and the
-agreement of its gradient are above 1 and 0 by more than their intervals, which is the weights' evidence only.
-*harms*: without it the error falls by more than the interval, and its weight is not near 0.
+*helps*: without the task the error rises by more than the interval. If no runs leave it out: its weight exceeds 1 and
+the agreement of its gradient exceeds 0, each by more than its interval; the weights are then the only evidence.
+*harms*: without the task the error falls by more than the interval, and its weight is not near 0.
 *switched off*: the whole interval of its weight lies below 0.2, a fifth of an equal share.
-*no evidence*: everything else. With fewer than two seeds nothing is said at all.
+*no evidence*: everything else. With fewer than two seeds there is no verdict.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ class Evidence(NamedTuple):
     """What is known about an auxiliary task."""
 
     weight: Summary
-    """Final, over seeds."""
+    """The final weight, over seeds."""
     agreement: Summary | None
     """<g_0, g_k> / <g_0, g_0>, mean over training, over seeds."""
     without: Summary | None
@@ -44,7 +44,7 @@ class Evidence(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """On one auxiliary task."""
+    """The verdict on one auxiliary task."""
 
     task: str
     finding: Finding
@@ -52,7 +52,7 @@ class Verdict(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """On all auxiliary tasks of a line."""
+    """The verdicts on all auxiliary tasks of a line."""
 
     comparison: Comparison
     line: Line
@@ -60,9 +60,9 @@ class Verdicts(NamedTuple):
 
 
 def verdicts(comparison: Comparison) -> list[Verdicts]:
-    """For every finished line of ARML and its kin: the learner that was weighed in most ways first, and ARML itself."""
-    ways = Counter(line.learner for line, runs in comparison.finished.items() if runs)
-    lines = sorted(comparison.with_methods(ARMLS), key=lambda line: (-ways[line.learner], ARMLS.index(line.method)))
+    """The verdicts of finished lines with a variant of ARML: learners with the most lines first, then ARML itself."""
+    num_lines = Counter(line.learner for line, runs in comparison.finished.items() if runs)
+    lines = sorted(comparison.lines_with(ARMLS), key=lambda line: (-num_lines[line.learner], ARMLS.index(line.method)))
     return [
         Verdicts(comparison, line, [_verdict(comparison, line, task) for task in comparison.weights(line)])
         for line in lines
@@ -79,12 +79,12 @@ def _evidence(comparison: Comparison, line: Line, task: str) -> Evidence:
     return Evidence(
         summarise([*comparison.weights(line)[task].values()]),
         summarise(agreement) if agreement else None,
-        _without(comparison, line, task),
+        _difference_without(comparison, line, task),
     )
 
 
-def _without(comparison: Comparison, line: Line, task: str) -> Summary | None:
-    """With the line's own method if that was run, else with equal weights."""
+def _difference_without(comparison: Comparison, line: Line, task: str) -> Summary | None:
+    """Under the line's own method if that was run, else under equal weights."""
     for full in (line, comparison.reference[line]):
         left_out = comparison.errors(full._replace(variant=f"without {task}"))
         if left_out:
@@ -93,7 +93,7 @@ def _without(comparison: Comparison, line: Line, task: str) -> Summary | None:
 
 
 def finding(evidence: Evidence) -> Finding:
-    """The rules above."""
+    """The finding, by the rules above."""
     weight, agreement, without = evidence
     if weight.n < 2:
         return Finding.NOTHING

@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing else: no server, no network."""
+"""The report as one self-contained page: no server, no network."""
 
 import json
 from importlib.resources import files
@@ -16,42 +16,42 @@ MOST_FINDINGS = 6
 
 
 def page(report: Report, *, reload_every: float | None = None) -> str:
-    """The page. Names from records are escaped wherever they stand.
+    """The page. Names from records are escaped everywhere.
 
     Args:
-        report: What it shows.
-        reload_every: Seconds after which the page loads itself again, while runs go on.
+        report: What the page shows.
+        reload_every: Seconds after which the page reloads itself, while runs go on.
     """
     charts = report.charts()
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_part("page.html"))
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_read_part("page.html"))
     return template.render(
         report=report,
         front=charts[0] if charts else None,
         most=MOST_FINDINGS,
         watch="" if reload_every is None else f"{reload_every:g}",
-        charts=embedded({"palette": PALETTE, "charts": [views(chart) for chart in charts]}),
-        # Ours and Plotly's: trusted, and not to be escaped.
-        css=Markup(_part("page.css")),
-        js=Markup(_part("page.js")),
-        plotly=Markup(_plotly()),
+        charts=embed({"palette": PALETTE, "charts": [views(chart) for chart in charts]}),
+        # Our own files and Plotly's are trusted: they must not be escaped.
+        css=Markup(_read_part("page.css")),
+        js=Markup(_read_part("page.js")),
+        plotly=Markup(_plotly_source()),
     )
 
 
-def embedded(data: dict[str, Any]) -> Markup:
-    r"""JSON that can stand in a page: nothing in it can end the element it is in.
+def embed(data: dict[str, Any]) -> Markup:
+    r"""JSON that is safe inside a page: nothing in it can end the element around it.
 
-    >>> print(embedded({"name": "</script>"}))
+    >>> print(embed({"name": "</script>"}))
     {"name":"\u003c/script>"}
     """
-    written = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return Markup(written.replace("<", "\\u003c").replace("&", "\\u0026"))
+    plain = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return Markup(plain.replace("<", "\\u003c").replace("&", "\\u0026"))
 
 
-def _part(name: str) -> str:
+def _read_part(name: str) -> str:
     return files("arml.report.output").joinpath(name).read_text(encoding="utf-8")
 
 
-def _plotly() -> str:
-    from plotly.offline import get_plotlyjs  # here: tables do without
+def _plotly_source() -> str:
+    from plotly.offline import get_plotlyjs  # imported here: tables do not need it
 
     return str(get_plotlyjs())

@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 STYLES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 MOST_PANELS = 3
-"""Panels side by side; the page has all of them."""
+"""Panels side by side in one figure; the page has all of them."""
 PANEL = 4.2
-"""Width of a panel, in inches, as all widths and heights here."""
+"""Width of a panel. All widths and heights here are in inches."""
 LONGEST_NAME = 3.5
-"""Width at which names of curves, lines and tasks are broken."""
+"""Width at which names of curves, lines and tasks wrap."""
 NAME_SIZE, LEGEND_SIZE, PANEL_SIZE, TITLE_SIZE = 10, 8, 9, 11
-"""Of letters, in points."""
+"""Font sizes, in points."""
 
 
 def save(charts: Sequence[Chart], folder: Path) -> list[Path]:
     """Writes every chart as PNG and as SVG, named by its key."""
     folder.mkdir(parents=True, exist_ok=True)
-    return [path for chart in charts for path in _saved(chart, folder)]
+    return [path for chart in charts for path in _save(chart, folder)]
 
 
-def _saved(chart: Chart, folder: Path) -> list[Path]:
+def _save(chart: Chart, folder: Path) -> list[Path]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-    figure = drawn(chart)
+    figure = draw_figure(chart)
     paths = [folder / f"{chart.key}.{kind}" for kind in ("png", "svg")]
     about: dict[str, str | None] = {"Title": chart.title, "Description": chart.alt}
-    # Not `savefig`, which draws everything twice; and laid out once, which takes longer than drawing.
+    # Not `savefig`, which draws everything twice; and the layout, slower than drawing, is computed once.
     FigureCanvasAgg(figure).print_png(str(paths[0]), metadata=about)  # type: ignore[no-untyped-call]
     figure.set_layout_engine("none")
     # No date: the same records give the same file.
@@ -47,20 +47,20 @@ def _saved(chart: Chart, folder: Path) -> list[Path]:
     return paths
 
 
-def drawn(chart: Chart) -> Figure:
-    """The chart as matplotlib draws it, without touching what else uses matplotlib."""
+def draw_figure(chart: Chart) -> Figure:
+    """The chart as a figure of matplotlib, without its global state."""
     if isinstance(chart, Lines):
         return _lines(chart)
     return _dots(chart) if isinstance(chart, Dots) else _heat(chart)
 
 
 def _figure(width: float, height: float, title: str) -> Figure:
-    from matplotlib.figure import Figure  # here: it takes a second to load, and tables do without
+    from matplotlib.figure import Figure  # imported here: it takes a second to load, and tables do not need it
 
-    # The layout makes room for the height of titles; their width is ours to mind.
-    shown = _broken(title, width - 0.2, TITLE_SIZE)
-    figure = Figure(figsize=(width, height + _height([shown], TITLE_SIZE)), dpi=150, layout="constrained")
-    figure.suptitle(shown, fontsize=TITLE_SIZE)
+    # The layout makes room for the height of titles, but not for their width.
+    wrapped = _wrap(title, width - 0.2, TITLE_SIZE)
+    figure = Figure(figsize=(width, height + _height([wrapped], TITLE_SIZE)), dpi=150, layout="constrained")
+    figure.suptitle(wrapped, fontsize=TITLE_SIZE)
     return figure
 
 
@@ -74,7 +74,7 @@ def _lines(chart: Lines) -> Figure:
     for ax, panel in zip(axes, panels, strict=True):
         _draw_panel(ax, panel, chart)
     axes[0].set_ylim(*chart.bounds.clip(axes[0].get_ylim()))
-    axes[0].set_ylabel(_plain(chart.y_title))
+    axes[0].set_ylabel(_escape(chart.y_title))
     if shared:
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right center", fontsize=LEGEND_SIZE)
@@ -86,28 +86,28 @@ def _lines(chart: Lines) -> Figure:
 
 def _draw_panel(ax: Axes, panel: Panel, chart: Lines) -> None:
     for place, series in enumerate(panel.series):
-        _draw(ax, series, place, chart.bounds)
+        _draw_series(ax, series, place, chart.bounds)
     if chart.level is not None:
         ax.axhline(chart.level, color="#777777", linewidth=0.8, zorder=0, label=chart.level_title)
     if chart.log_x:
         _log_axis(ax, sorted({x for series in panel.series for x in series.x}))
     else:
-        ax.locator_params(axis="x", integer=True)  # there are no half steps, and no half shots
+        ax.locator_params(axis="x", integer=True)  # no half steps, no half shots
     if chart.log_y:
         ax.set_yscale("log")
-    ax.set_title(_broken(panel.title, PANEL - 0.2, PANEL_SIZE), fontsize=PANEL_SIZE)
-    ax.set_xlabel(_broken(chart.x_title, PANEL - 0.6, NAME_SIZE))
+    ax.set_title(_wrap(panel.title, PANEL - 0.2, PANEL_SIZE), fontsize=PANEL_SIZE)
+    ax.set_xlabel(_wrap(chart.x_title, PANEL - 0.6, NAME_SIZE))
     ax.grid(alpha=0.3)
 
 
 def _log_axis(ax: Axes, ticks: Sequence[float]) -> None:
-    """Marks where something was measured, not at powers of ten."""
+    """Puts ticks at the measured points, not at powers of ten."""
     ax.set_xscale("log")
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_xticks([], minor=True)
 
 
-def _draw(ax: Axes, series: Series, place: int, bounds: Bounds) -> None:
+def _draw_series(ax: Axes, series: Series, place: int, bounds: Bounds) -> None:
     """Colour, marker and line style together tell curves apart, in grey as well."""
     colour, style = PALETTE[place % len(PALETTE)], STYLES[(place + place // len(PALETTE)) % len(STYLES)]
     every = max(1, len(series.x) // 10)
@@ -119,7 +119,7 @@ def _draw(ax: Axes, series: Series, place: int, bounds: Bounds) -> None:
         marker=MARKERS[place % len(MARKERS)],
         markersize=4,
         markevery=every,
-        clip_on=False,  # a marker at 0 or 100 % is whole
+        clip_on=False,  # draw a marker at 0 or 100 % whole
         label=_curve_name(series),
     )
     if series.low is not None and series.high is not None:
@@ -128,11 +128,11 @@ def _draw(ax: Axes, series: Series, place: int, bounds: Bounds) -> None:
 
 
 def _curve_name(series: Series) -> str:
-    return _broken(series.name, LONGEST_NAME, LEGEND_SIZE)
+    return _wrap(series.name, LONGEST_NAME, LEGEND_SIZE)
 
 
 def _dots(chart: Dots) -> Figure:
-    names = [_broken(dot.name, LONGEST_NAME, NAME_SIZE) for dot in chart.dots]
+    names = [_wrap(dot.name, LONGEST_NAME, NAME_SIZE) for dot in chart.dots]
     figure = _figure(7.5, 1.0 + 0.1 * len(names) + _height(names, NAME_SIZE), chart.title)
     ax = figure.subplots()
     for place, dot in enumerate(chart.dots):
@@ -152,9 +152,7 @@ def _draw_dot(ax: Axes, dot: Dot, place: int, bounds: Bounds) -> None:
 
 
 def _heat(chart: Heat) -> Figure:
-    columns, rows = (
-        [_broken(name, LONGEST_NAME, NAME_SIZE) for name in names] for names in (chart.columns, chart.rows)
-    )
+    columns, rows = ([_wrap(name, LONGEST_NAME, NAME_SIZE) for name in names] for names in (chart.columns, chart.rows))
     width = 2.0 + _width(rows, NAME_SIZE) + max(1.5, 0.45 * len(columns))
     figure = _figure(width, 0.6 + _width(columns, NAME_SIZE) + max(1.8, 0.35 * len(rows)), chart.title)
     ax = figure.subplots()
@@ -169,26 +167,26 @@ def _heat(chart: Heat) -> Figure:
     return figure
 
 
-def _broken(words: str, width: float, size: float) -> str:
-    """In lines that are not wider, to be drawn as they are."""
-    return _plain("\n".join(wrap(words, int(width / _letter(size)))))
+def _wrap(words: str, width: float, size: float) -> str:
+    """Wraps words to lines of at most ``width``, escaped for matplotlib."""
+    return _escape("\n".join(wrap(words, int(width / _letter_width(size)))))
 
 
 def _width(names: Iterable[str], size: float) -> float:
-    """Of the longest line."""
-    return max((len(line) for name in names for line in name.split("\n")), default=0) * _letter(size)
+    """Width of the longest line."""
+    return max((len(line) for name in names for line in name.split("\n")), default=0) * _letter_width(size)
 
 
 def _height(names: Iterable[str], size: float) -> float:
-    """One below the other, with a little space between them."""
+    """Height of the names one below the other, with a little space between them."""
     return sum(0.4 + 1.3 * len(name.split("\n")) for name in names) * size / 72
 
 
-def _letter(size: float) -> float:
-    """Width of a letter, of which most are narrower."""
+def _letter_width(size: float) -> float:
+    """Width of a wide letter; most are narrower."""
     return 0.62 * size / 72
 
 
-def _plain(words: str) -> str:
-    """Dollars in names are no formulas."""
+def _escape(words: str) -> str:
+    """Escapes dollars in names: they start no formulas."""
     return words.replace("$", r"\$")

@@ -3,26 +3,26 @@
 const root = document.documentElement;
 const charts = new Map(JSON.parse(document.getElementById("charts").textContent).charts.map((one) => [one.key, one]));
 const palette = JSON.parse(document.getElementById("charts").textContent).palette;
-const drawn = new Set();
+const figuresDrawn = new Set();
 
-// What a reader chose outlives a reload, where the browser lets a page from a file keep anything.
+// Choices of the reader survive a reload, if the browser lets a page from a file store anything.
 const memory = {
   get(key) { try { return sessionStorage.getItem(key); } catch { return null; } },
-  set(key, value) { try { sessionStorage.setItem(key, value); } catch { /* then it is forgotten */ } },
+  set(key, value) { try { sessionStorage.setItem(key, value); } catch { /* not stored */ } },
 };
 
 const token = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 const dark = () => root.dataset.theme === "dark";
 const colour = (place) => (dark() && palette[place] === "#000000" ? "#ffffff" : palette[place]);
 
-function coloured(trace) {
+function addColour(trace) {
   const place = trace.meta?.colour;
   if (place === undefined) return trace;
   if (trace.meta.band) return { ...trace, fillcolor: colour(place) + "26" };
   return { ...trace, line: { ...trace.line, color: colour(place) }, marker: { ...trace.marker, color: colour(place) } };
 }
 
-function wrapped(words, width) {
+function wrapWords(words, width) {
   const lines = [""];
   for (const word of words.split(" ")) {
     const last = lines.length - 1;
@@ -32,13 +32,13 @@ function wrapped(words, width) {
   return lines.join("<br>");
 }
 
-function layoutOf(chart, traces, narrow) {
+function makeLayout(chart, traces, narrow) {
   const ink = token("--ink"), rule = token("--rule");
   const axis = { gridcolor: rule, zerolinecolor: rule, linecolor: rule, automargin: true };
   const layout = structuredClone(chart.layout);
   const categories = layout.yaxis.type === "category" ? [...new Set(traces.flatMap((trace) => trace.y))] : [];
   if (categories.length) {
-    Object.assign(layout.yaxis, { tickvals: categories, ticktext: categories.map((one) => wrapped(one, narrow ? 16 : 34)) });
+    Object.assign(layout.yaxis, { tickvals: categories, ticktext: categories.map((one) => wrapWords(one, narrow ? 16 : 34)) });
     if (narrow) layout.height *= 1.35;
   }
   for (const shape of layout.shapes ?? []) shape.line.color = token("--quiet");
@@ -59,14 +59,14 @@ function draw(figure) {
   const chart = charts.get(figure.dataset.chart);
   const [method, seeds] = ["method", "seeds"].map((name) => Number(figure.querySelector(`select[name=${name}]`)?.value ?? 0));
   const group = chart.groups[method] ?? chart.groups[0];
-  const traces = (group.views[seeds] ?? group.views[0]).traces.map(coloured);
+  const traces = (group.views[seeds] ?? group.views[0]).traces.map(addColour);
   const place = figure.querySelector(".chart");
-  const layout = layoutOf(chart, traces, place.clientWidth < 560);
+  const layout = makeLayout(chart, traces, place.clientWidth < 560);
   Plotly.react(place, traces, layout, { responsive: true, displaylogo: false, displayModeBar: false });
-  drawn.add(figure);
+  figuresDrawn.add(figure);
 }
 
-function choice(figure, name, words, options, onChange) {
+function addChoice(figure, name, words, options, onChange) {
   const [place, label, select] = ["span", "label", "select"].map((tag) => document.createElement(tag));
   const key = `${figure.dataset.chart}/${name}`;
   label.append(words);
@@ -80,21 +80,21 @@ function choice(figure, name, words, options, onChange) {
   figure.querySelector(".choices").append(place);
 }
 
-function choices(figure) {
+function addChoices(figure) {
   const chart = charts.get(figure.dataset.chart);
   const names = chart.groups.map((group) => group.name);
   figure.querySelector(".choices").replaceChildren();
-  if (names.length > 1) choice(figure, "method", "Show", names, () => { seedsOf(figure); draw(figure); });
-  seedsOf(figure);
+  if (names.length > 1) addChoice(figure, "method", "Show", names, () => { addSeedChoice(figure); draw(figure); });
+  addSeedChoice(figure);
 }
 
 // Methods may have been run with different seeds.
-function seedsOf(figure) {
+function addSeedChoice(figure) {
   const chart = charts.get(figure.dataset.chart);
   const method = Number(figure.querySelector("select[name=method]")?.value ?? 0);
   figure.querySelector("select[name=seeds]")?.parentElement.remove();
   const names = chart.groups[method].views.map((view) => view.name);
-  if (names.length > 1) choice(figure, "seeds", "Seeds", names, () => draw(figure));
+  if (names.length > 1) addChoice(figure, "seeds", "Seeds", names, () => draw(figure));
 }
 
 function sortBy(table, column, header) {
@@ -120,7 +120,7 @@ function setTheme(theme) {
   const button = document.getElementById("theme");
   button.textContent = dark() ? "Light" : "Dark";
   button.setAttribute("aria-pressed", String(dark()));
-  drawn.forEach(draw);
+  figuresDrawn.forEach(draw);
 }
 
 const preferred = matchMedia("(prefers-color-scheme: dark)");
@@ -135,12 +135,12 @@ document.querySelectorAll("table").forEach((table) =>
   [...table.tHead.rows[0].cells].forEach((header, column) =>
     header.querySelector("button").addEventListener("click", () => sortBy(table, column, header))));
 
-// A page with many charts opens at once: each is drawn when it comes near.
+// A chart is drawn when it comes near, so that a page with many charts opens at once.
 const near = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => {
   near.unobserve(entry.target);
   draw(entry.target);
 }), { rootMargin: "400px" });
-document.querySelectorAll("figure[data-chart]").forEach((figure) => { choices(figure); near.observe(figure); });
+document.querySelectorAll("figure[data-chart]").forEach((figure) => { addChoices(figure); near.observe(figure); });
 addEventListener("beforeprint", () => document.querySelectorAll("figure[data-chart]").forEach(draw));
 
 if (root.dataset.watch) setTimeout(() => location.reload(), 1000 * Number(root.dataset.watch));

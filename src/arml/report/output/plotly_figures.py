@@ -7,18 +7,18 @@ from typing import Any, TypeAlias
 from arml.report.charts.chart import PALETTE, Bounds, Chart, Dots, Heat, Lines, Panel, Series
 
 Json: TypeAlias = dict[str, Any]
-"""What Plotly reads; its schema is Plotly's."""
+"""Plotly's input, in Plotly's own schema."""
 DASHES = ("solid", "dash", "dot", "dashdot")
 SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star")
 MOST_POINTS = 60
-"""Of one seed's curve."""
+"""Most points of one seed's curve."""
 MOST_SEEDS = 10
-"""Seeds that can be looked at one by one."""
+"""Most seeds that a reader can select one by one."""
 ALL_SEEDS = "all seeds: mean and 95 % interval"
 
 
 def views(chart: Chart) -> Json:
-    """A layout and, for every choice of method and seed, the traces to be drawn."""
+    """A layout and, for every choice of method and seed, the traces to draw."""
     if isinstance(chart, Lines):
         groups = [_group(panel, chart.bounds) for panel in chart.panels]
         return {"key": chart.key, "layout": _layout(chart), "groups": groups}
@@ -28,30 +28,31 @@ def views(chart: Chart) -> Json:
 
 def _group(panel: Panel, bounds: Bounds) -> Json:
     seeds = panel.by_seed[:MOST_SEEDS] if len(panel.by_seed) > 1 else ()
-    shown = [(ALL_SEEDS if seeds else "", panel.series), *((name, _thinned(series)) for name, series in seeds)]
+    choices = [
+        (ALL_SEEDS if seeds else "", panel.series),
+        *((name, [_thin(one) for one in series]) for name, series in seeds),
+    ]
     found = [
         {"name": name, "traces": [trace for i, one in enumerate(series) for trace in _traces(one, i, bounds)]}
-        for name, series in shown
+        for name, series in choices
     ]
     return {"name": panel.title, "views": found}
 
 
-def _thinned(curves: Sequence[Series]) -> list[Series]:
-    return [_thin(one, math.ceil(len(one.x) / MOST_POINTS)) for one in curves]
-
-
-def _thin(series: Series, stride: int) -> Series:
-    return series._replace(x=series.x[::-1][::stride][::-1], y=series.y[::-1][::stride][::-1]) if stride else series
+def _thin(series: Series) -> Series:
+    """At most ``MOST_POINTS`` points, with the last one."""
+    stride = math.ceil(len(series.x) / MOST_POINTS) or 1
+    return series._replace(x=series.x[::-1][::stride][::-1], y=series.y[::-1][::stride][::-1])
 
 
 def _traces(series: Series, place: int, bounds: Bounds) -> list[Json]:
-    """The curve and, if it has one, the outline of its band. The page puts colours in, as it is dark or light."""
+    """The curve and, if it has one, the outline of its band. The page adds colours, dark or light."""
     line = {"dash": DASHES[(place + place // len(PALETTE)) % len(DASHES)], "width": 2}
     curve: Json = {
         "type": "scatter",
-        "name": _plain(series.name),
-        "x": _rounded(series.x),
-        "y": _rounded(series.y),
+        "name": _escape(series.name),
+        "x": _round(series.x),
+        "y": _round(series.y),
         "mode": "lines+markers",
         "cliponaxis": False,
         "line": line,
@@ -64,8 +65,8 @@ def _traces(series: Series, place: int, bounds: Bounds) -> list[Json]:
         return [curve]
     outline: Json = {
         "type": "scatter",
-        "x": _rounded([*series.x, *reversed(series.x)]),
-        "y": _rounded(bounds.clip([*series.high, *reversed(series.low)])),
+        "x": _round([*series.x, *reversed(series.x)]),
+        "y": _round(bounds.clip([*series.high, *reversed(series.low)])),
         "fill": "toself",
         "line": {"width": 0},
         "mode": "lines",
@@ -75,18 +76,18 @@ def _traces(series: Series, place: int, bounds: Bounds) -> list[Json]:
         "hoverinfo": "skip",
     }
     halves = [(high - low) / 2 for low, high in zip(series.low, series.high, strict=True)]
-    curve["customdata"] = _rounded(halves)
+    curve["customdata"] = _round(halves)
     curve["hovertemplate"] = "%{fullData.name}: %{y:.4g} ± %{customdata:.3g} at %{x}<extra></extra>"
     return [outline, curve]
 
 
 def _layout(chart: Lines) -> Json:
-    x_axis: Json = {"title": {"text": _plain(chart.x_title)}}
+    x_axis: Json = {"title": {"text": _escape(chart.x_title)}}
     if chart.log_x:
         ticks = sorted({x for panel in chart.panels for series in panel.series for x in series.x})
-        x_axis |= {"type": "log", "tickvals": _rounded(ticks), "ticktext": [f"{tick:g}" for tick in ticks]}
+        x_axis |= {"type": "log", "tickvals": _round(ticks), "ticktext": [f"{tick:g}" for tick in ticks]}
     scale = {"type": "log"} if chart.log_y else {}
-    y_axis = {"title": {"text": _plain(chart.y_title)}, **_clipped_axis(chart.bounds), **scale}
+    y_axis = {"title": {"text": _escape(chart.y_title)}, **_clipped_axis(chart.bounds), **scale}
     layout: Json = {"xaxis": x_axis, "yaxis": y_axis, "height": 420}
     if chart.level is not None:
         layout["shapes"] = [
@@ -98,31 +99,31 @@ def _layout(chart: Lines) -> Json:
                 "y0": chart.level,
                 "y1": chart.level,
                 "line": {"width": 1, "dash": "dot"},
-                "label": {"text": _plain(chart.level_title), "textposition": "end", "font": {"size": 11}},
+                "label": {"text": _escape(chart.level_title), "textposition": "end", "font": {"size": 11}},
             }
         ]
     return layout
 
 
 def _clipped_axis(bounds: Bounds) -> Json:
-    """Plotly's margins do not go beyond what values can be, either."""
+    """Keeps Plotly's margins inside the range of possible values."""
     ends = {"clipmin": bounds.low, "clipmax": bounds.high}
     return {"autorangeoptions": {name: end for name, end in ends.items() if math.isfinite(end)}}
 
 
 def _dots(chart: Dots) -> tuple[list[Json], Json]:
-    names = [_plain(dot.name) for dot in chart.dots]
+    names = [_escape(dot.name) for dot in chart.dots]
     below, above = zip(*(dot.arms(chart.bounds) for dot in chart.dots), strict=True)
     means: Json = {
         "type": "scatter",
         "name": "mean and 95 % interval",
-        "x": _rounded([dot.summary.mean for dot in chart.dots]),
+        "x": _round([dot.summary.mean for dot in chart.dots]),
         "y": names,
         "error_x": {
             "type": "data",
             "symmetric": False,
-            "array": _rounded(above),
-            "arrayminus": _rounded(below),
+            "array": _round(above),
+            "arrayminus": _round(below),
             "thickness": 1.5,
         },
         "mode": "markers",
@@ -138,7 +139,7 @@ def _dots(chart: Dots) -> tuple[list[Json], Json]:
     seeds: Json = {
         "type": "scatter",
         "name": "one seed",
-        "x": _rounded([value for _, _, value in points]),
+        "x": _round([value for _, _, value in points]),
         "y": [name for name, _, _ in points],
         "mode": "markers",
         "cliponaxis": False,
@@ -148,7 +149,7 @@ def _dots(chart: Dots) -> tuple[list[Json], Json]:
         "hovertemplate": "%{y}<br>seed %{customdata}: %{x:.2f} %<extra></extra>",
     }
     layout: Json = {
-        "xaxis": {"title": {"text": _plain(chart.x_title)}, **_clipped_axis(chart.bounds)},
+        "xaxis": {"title": {"text": _escape(chart.x_title)}, **_clipped_axis(chart.bounds)},
         "yaxis": {"autorange": "reversed", "type": "category"},
         "height": 150 + 34 * len(names),
     }
@@ -158,8 +159,8 @@ def _dots(chart: Dots) -> tuple[list[Json], Json]:
 def _heat(chart: Heat) -> tuple[list[Json], Json]:
     trace: Json = {
         "type": "heatmap",
-        "x": [_plain(name) for name in chart.columns],
-        "y": [_plain(name) for name in chart.rows],
+        "x": [_escape(name) for name in chart.columns],
+        "y": [_escape(name) for name in chart.rows],
         "z": [[None if value is None else float(f"{value:.4g}") for value in row] for row in chart.values],
         "zmin": 0,
         "colorscale": "Cividis",
@@ -168,18 +169,18 @@ def _heat(chart: Heat) -> tuple[list[Json], Json]:
         "hovertemplate": "main %{y}, auxiliary %{x}: %{z:.2f}<extra></extra>",
     }
     layout: Json = {
-        "xaxis": {"title": {"text": _plain(chart.x_title)}, "type": "category"},
-        "yaxis": {"title": {"text": _plain(chart.y_title)}, "type": "category", "autorange": "reversed"},
+        "xaxis": {"title": {"text": _escape(chart.x_title)}, "type": "category"},
+        "yaxis": {"title": {"text": _escape(chart.y_title)}, "type": "category", "autorange": "reversed"},
         "height": 220 + 26 * len(chart.rows),
     }
     return [trace], layout
 
 
-def _rounded(values: Sequence[float]) -> list[float]:
-    """Four digits: more cannot be seen, and the page would be larger."""
+def _round(values: Sequence[float]) -> list[float]:
+    """Rounds to four digits: more would be invisible and make the page larger."""
     return [float(f"{value:.4g}") for value in values]
 
 
-def _plain(words: str) -> str:
-    """Plotly understands some HTML in texts: names are to be shown as they are."""
+def _escape(words: str) -> str:
+    """Escapes names: Plotly interprets some HTML in texts."""
     return words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""Tables for the terminal."""
+"""Tables on the terminal."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,18 +13,18 @@ from arml.report.tables.sheet import Cell, Sheet
 
 
 def print_tables(tables: Mapping[Subject, Sequence[Row]], console: Console, *, paper: bool, protocol: str) -> None:
-    """All tables, and below them what their numbers are."""
+    """Prints all tables, with notes on their numbers below."""
     print_sheets([result_sheet(subject, rows, paper=paper) for subject, rows in tables.items()], console)
     if paper:
         console.print(f"Our runs follow {protocol}.", highlight=False)
 
 
 def print_sheets(sheets: Sequence[Sheet], console: Console) -> None:
-    """Tables one by one; notes that several of them have stand once, at the end."""
+    """Prints tables one by one; notes that all of them share come once, at the end."""
     notes = [note for sheet in sheets for note in sheet.notes]
     common = [note for note in dict.fromkeys(notes) if notes.count(note) == len(sheets)]
     for sheet in sheets:
-        console.print(shown(sheet))
+        console.print(make_table(sheet))
         for note in sheet.notes:
             if note not in common:
                 console.print(note, highlight=False, markup=False)
@@ -32,15 +32,15 @@ def print_sheets(sheets: Sequence[Sheet], console: Console) -> None:
         console.print(note, highlight=False, markup=False)
 
 
-def shown(sheet: Sheet) -> Table:
-    """One table."""
+def make_table(sheet: Sheet) -> Table:
+    """The sheet as a table of rich."""
     table = Table(title=escape(sheet.title))
     for column, heading in enumerate(sheet.headings):
         table.add_column(escape(heading), justify="left" if sheet.is_text(column) else "right")
     for row in sheet.rows:
-        table.add_row(*(_shown(cell) for cell in row))
+        table.add_row(*(_cell_markup(cell) for cell in row))
     return table
 
 
-def _shown(cell: Cell) -> str:
+def _cell_markup(cell: Cell) -> str:
     return f"[bold]{escape(cell.text)}[/bold]" if cell.strong else escape(cell.text)

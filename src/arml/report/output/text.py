@@ -31,19 +31,21 @@ def markdown(sheets: Sequence[Sheet]) -> str:
 
 def _markdown(sheet: Sheet) -> str:
     lines = [f"## {escape_markdown(sheet.title)}", ""]
-    lines.append(_bars(escape_markdown(heading) for heading in sheet.headings))
-    lines.append(_bars("---" if sheet.is_text(i) else "---:" for i in range(len(sheet.headings))))
-    lines += [_bars(_strong(escape_markdown(cell.text), cell, "**", "**") for cell in row) for row in sheet.rows]
+    lines.append(_markdown_row(escape_markdown(heading) for heading in sheet.headings))
+    lines.append(_markdown_row("---" if sheet.is_text(i) else "---:" for i in range(len(sheet.headings))))
+    lines += [
+        _markdown_row(_emphasise(escape_markdown(cell.text), cell, "**", "**") for cell in row) for row in sheet.rows
+    ]
     lines += ["", *(f"- {escape_markdown(note)}" for note in sheet.notes), ""]
     return "\n".join(lines)
 
 
-def _bars(cells: Iterable[str]) -> str:
+def _markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
 def escape_markdown(words: str) -> str:
-    r"""Characters that Markdown or HTML inside it would act on, made harmless.
+    r"""Escapes characters that Markdown, or HTML inside it, would interpret.
 
     >>> print(escape_markdown("5_o_Clock|<b>"))
     5\_o\_Clock\|&lt;b&gt;
@@ -59,7 +61,9 @@ def latex(sheets: Sequence[Sheet]) -> str:
 
 def _latex(sheet: Sheet) -> str:
     columns = "".join("l" if sheet.is_text(i) else "r" for i in range(len(sheet.headings)))
-    rows = [_ended(_strong(escape_latex(cell.text), cell, r"\textbf{", "}") for cell in row) for row in sheet.rows]
+    rows = [
+        _latex_row(_emphasise(escape_latex(cell.text), cell, r"\textbf{", "}") for cell in row) for row in sheet.rows
+    ]
     notes = [rf"\par\footnotesize {escape_latex(note)}" for note in sheet.notes]
     return "\n".join(
         [
@@ -67,7 +71,7 @@ def _latex(sheet: Sheet) -> str:
             rf"\caption{{{escape_latex(sheet.title)}}}",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
-            _ended(escape_latex(heading) for heading in sheet.headings),
+            _latex_row(escape_latex(heading) for heading in sheet.headings),
             r"\midrule",
             *rows,
             r"\bottomrule",
@@ -79,12 +83,12 @@ def _latex(sheet: Sheet) -> str:
     )
 
 
-def _ended(cells: Iterable[str]) -> str:
+def _latex_row(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
 def escape_latex(words: str) -> str:
-    r"""Characters that LaTeX would act on, made harmless.
+    r"""Escapes characters that LaTeX would interpret.
 
     >>> print(escape_latex("5_o_Clock & 10 % ± 1"))
     5\_o\_Clock \& 10 \% $\pm$ 1
@@ -92,5 +96,5 @@ def escape_latex(words: str) -> str:
     return "".join(_LATEX.get(character, character) for character in " ".join(words.split()))
 
 
-def _strong(shown: str, cell: Cell, before: str, after: str) -> str:
-    return f"{before}{shown}{after}" if cell.strong else shown
+def _emphasise(content: str, cell: Cell, before: str, after: str) -> str:
+    return f"{before}{content}{after}" if cell.strong else content

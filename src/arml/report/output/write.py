@@ -1,4 +1,4 @@
-"""A report to files."""
+"""A report -> files."""
 
 from pathlib import Path
 
@@ -9,18 +9,18 @@ from arml.report.output.text import latex, markdown
 
 
 def write(report: Report, folder: Path, *, most_figures: int, reload_every: float | None = None) -> list[Path]:
-    """Writes page and tables into ``folder``, then figures, those over all subjects first, and returns their files."""
+    """Writes page, tables and figures, those over several subjects first, into ``folder``; returns the figure files."""
     folder.mkdir(parents=True, exist_ok=True)
     _replace(folder / "index.html", page(report, reload_every=reload_every))
     _replace(folder / "tables.md", markdown(report.sheets()))
     _replace(folder / "tables.tex", latex(report.sheets()))
-    # Drawing takes a good part of a second each: a page of many runs does not wait for all of them.
+    # Drawing takes a good part of a second per chart: a report on many runs does not draw all of them.
     charts = [chart for section in reversed(report.sections) for chart in section.charts]
     return matplotlib_figures.save(charts[:most_figures], folder / "figures") if most_figures else []
 
 
 def _replace(path: Path, content: str) -> None:
-    """Whole or not at all: a browser may be reading it."""
+    """Writes the file whole or not at all: a browser may be reading it."""
     unfinished = path.with_name(f"{path.name}.part")
     unfinished.write_text(content, encoding="utf-8")
     unfinished.replace(path)

@@ -1,1 +1,1 @@
-"""Comparisons -> sheets: rows, columns, notes and sentences, without any format."""
+"""Numbers -> sheets (rows, columns, notes) and sentences, without any format."""

@@ -12,7 +12,7 @@ from arml.report.tables.sheet import Cell, Sheet, number, text
 from arml.report.titles import labels_title, line_title, order
 
 
-def across_sheets(compared: Sequence[Comparison], *, paper: bool) -> list[Sheet]:
+def main_task_sheets(compared: Sequence[Comparison], *, paper: bool) -> list[Sheet]:
     """A table for each data set and number of labels with several main tasks or target domains."""
     grouped: dict[tuple[str, str, float], list[Comparison]] = defaultdict(list)
     for comparison in compared:
@@ -32,8 +32,8 @@ def _sheet(members: Sequence[Comparison], *, paper: bool) -> Sheet:
         ("", *mains, "mean", *((f"paper: {main}" for main in mains) if with_paper else ())),
         tuple(_row(members, line, paper=with_paper) for line in lines),
         (
-            error_note(list(dict.fromkeys(way for comparison in members for way in comparison.protocols()))),
-            f"mean: over {what}, of the seeds that all of them have; then over seeds",
+            error_note(list(dict.fromkeys(one for comparison in members for one in comparison.protocols()))),
+            f"mean: over {what} for each seed that all of them have, then over seeds",
             *((f"paper: {PROTOCOLS[subject.setting]}.",) if with_paper else ()),
         ),
     )
@@ -47,7 +47,7 @@ def _row(members: Sequence[Comparison], line: Line, *, paper: bool) -> tuple[Cel
 
 
 def mean_over_mains(errors: Sequence[dict[int, float]]) -> Summary | None:
-    """The mean over main tasks of every seed that all have, over seeds.
+    """The mean over main tasks for each seed that all of them have, then over seeds.
 
     >>> print(mean_over_mains([{0: 1.0, 1: 2.0}, {0: 3.0}]))
     2.00

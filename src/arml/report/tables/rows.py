@@ -1,4 +1,4 @@
-"""Comparisons to the rows of tables."""
+"""Comparisons -> the rows of result tables."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -13,27 +13,27 @@ from arml.report.titles import line_title
 
 
 class Row(NamedTuple):
-    """One line of the table: a way of learning, over seeds."""
+    """One line of the table: a learner with a method, over seeds."""
 
     line: Line
     metrics: dict[str, Summary]
-    """What was found on the test examples, ``"error"`` first; nothing if no run has finished."""
+    """Results on the test examples, ``"error"`` first; empty if no run has finished."""
     against: Summary | None
     """Paired difference of the error to equal weights on the same seeds; ``None`` for the reference itself."""
     weights: dict[str, Summary]
     """Final weight of each auxiliary task."""
     unfinished: int
-    """Runs that were begun and have no result yet."""
+    """Runs that have started and have no result yet."""
     failed: int
     """Runs that ended without a result."""
     missing: int
-    """Seeds that other lines have and this one has not."""
+    """Seeds that other lines have and this one lacks."""
     protocols: tuple[str, ...]
-    """Which network was tested, and on what; one unless its runs differ in that."""
+    """Which network was tested, and on what; one unless the runs differ."""
     paper: str
 
     def title(self) -> str:
-        """The line's name."""
+        """The line's title."""
         return line_title(self.line)
 
 
@@ -41,12 +41,12 @@ Tables = dict[Subject, list[Row]]
 
 
 def tables(recorded: Sequence[Recorded], failed: Collection[Run] = ()) -> Tables:
-    """A table for every subject among ``recorded``."""
-    return {comparison.subject: rows_of(comparison) for comparison in comparisons(recorded, failed)}
+    """The rows of a table for every subject among ``recorded``."""
+    return {comparison.subject: make_rows(comparison) for comparison in comparisons(recorded, failed)}
 
 
-def rows_of(comparison: Comparison) -> list[Row]:
-    """The table of one subject."""
+def make_rows(comparison: Comparison) -> list[Row]:
+    """The rows of one subject."""
     return [_row(comparison, line) for line in comparison.finished]
 
 
@@ -60,23 +60,23 @@ def _row(comparison: Comparison, line: Line) -> Row:
         {task: summarise([*by_seed.values()]) for task, by_seed in comparison.weights(line).items()},
         comparison.unfinished[line],
         comparison.failed[line],
-        comparison.missing(line),
+        comparison.num_missing_seeds(line),
         comparison.protocols(line),
         paper_figure(comparison.subject, line),
     )
 
 
 def _metrics(outcomes: Sequence[Record]) -> dict[str, Summary]:
-    """Those that all seeds have: average precision is undefined where test examples have one class only."""
+    """The metrics that all seeds have: average precision is undefined where test examples have one class only."""
     names = [key for key in outcomes[0] if key.startswith("test_") and key != "test_error_last"] if outcomes else []
     common = [key for key in names if all(key in outcome for outcome in outcomes)]
     return {key.removeprefix("test_"): summarise([outcome[key] for outcome in outcomes]) for key in common}
 
 
-def best(rows: Sequence[Row]) -> Line | None:
-    """The line whose error is below every other line's by more than both intervals together; ``None`` if there is none.
+def best_line(rows: Sequence[Row]) -> Line | None:
+    """The line whose error is below every other line's by more than both intervals together, or ``None``.
 
-    Grid search is left out: it has trained several times.
+    Grid search does not compete: it trains several times.
     """
     finished = [row for row in rows if row.metrics and row.line.method != "grid"]
     if len(finished) < 2:
@@ -87,7 +87,7 @@ def best(rows: Sequence[Row]) -> Line | None:
 
 
 def as_json(tables: Mapping[Subject, Sequence[Row]]) -> list[dict[str, object]]:
-    """Everything in the tables, for other programs; what has no interval has none here."""
+    """Everything in the tables, for other programs; a missing interval is ``None``."""
     return [
         {
             "subject": {**subject._asdict(), "labels": subject.labels if math.isfinite(subject.labels) else "all"},

@@ -1,4 +1,4 @@
-"""A table as plain data: what the terminal, Markdown, LaTeX and the page show is made from it."""
+"""A table as plain data: the source for the terminal, Markdown, LaTeX and the page."""
 
 import math
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from arml.report.data.summary import Summary
 
 
 class Cell(NamedTuple):
-    """What stands in a place of a table."""
+    """One cell of a table."""
 
     text: str
     value: float | None = None
-    """The number that it is sorted by, for numbers."""
+    """The number to sort by; ``None`` for words."""
     strong: bool = False
 
 
@@ -21,11 +21,11 @@ class Sheet(NamedTuple):
 
     title: str
     headings: tuple[str, ...]
-    """Of the columns; the first names the rows."""
+    """Headings of the columns; the first column names the rows."""
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     brief: bool = True
-    """Whether it is shown in the terminal, too; what words say as well is not."""
+    """Whether the terminal shows it, too; tables that repeat the sentences are not brief."""
 
     def is_text(self, column: int) -> bool:
         """Whether a column has words rather than numbers: no cell has a value."""
@@ -39,11 +39,11 @@ def text(words: str) -> Cell:
 
 def number(summary: Summary | None, *, strong: bool = False, digits: int = 2) -> Cell:
     """A mean with its interval; empty if there is none."""
-    return Cell("") if summary is None else Cell(summary.shown(digits), _finite(summary.mean), strong)
+    return Cell("") if summary is None else Cell(summary.format(digits), _finite(summary.mean), strong)
 
 
 def difference(summary: Summary | None) -> Cell:
-    """A paired difference with its sign and interval, marked where that excludes 0.
+    """A paired difference with its sign and interval, marked where the interval excludes 0.
 
     >>> difference(Summary(-1.5, 0.5, 3)).text
     '-1.50 ± 0.50*'
@@ -51,12 +51,12 @@ def difference(summary: Summary | None) -> Cell:
     if summary is None:
         return Cell("")
     interval = f" ± {summary.half_width:.2f}" if summary.n > 1 else ""
-    shown = f"{summary.mean:+.2f}{interval}" + ("*" if summary.excludes_zero() else "")
-    return Cell(shown, _finite(summary.mean))
+    signed = f"{summary.mean:+.2f}{interval}" + ("*" if summary.excludes_zero() else "")
+    return Cell(signed, _finite(summary.mean))
 
 
 def count(n: int, remarks: Sequence[str] = ()) -> Cell:
-    """A number of runs, and what else there is to say about it."""
+    """A number of runs, with remarks in brackets."""
     return Cell(f"{n}" + (f" ({', '.join(remarks)})" if remarks else ""), n)
 
 

@@ -1,4 +1,4 @@
-"""The experiment with a source that misleads: is it found, and how near does a method come to leaving it out?"""
+"""The experiment with a misleading source: is it found, and how close does a method come to leaving it out?"""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ from arml.report.tables.sheet import Cell, Sheet, difference, number, text
 from arml.report.titles import line_title, order, subject_title
 
 MISLEADING = "misleading"
-"""What such a source is called."""
+"""The name of such a source."""
 ORACLE = f"without {MISLEADING}"
-"""The variant of lines that leave it out, as someone would who knows."""
+"""The variant of lines that leave it out, as if they knew."""
 
 
 def misleading_sheets(compared: Sequence[Comparison]) -> list[Sheet]:
-    """A table for every comparison that an oracle took part in, who left the source of that name out."""
+    """A table for every comparison with an oracle: a finished line without the misleading source."""
     return [_sheet(comparison) for comparison in compared if _has_oracle(comparison)]
 
 
@@ -33,7 +33,7 @@ def _sheet(comparison: Comparison) -> Sheet:
         tuple(_row(comparison, line) for line in lines),
         (
             error_note(comparison.protocols()),
-            f"oracle: the same learner with equal weights and {ORACLE}, which takes knowing that it misleads",
+            f"oracle: the same learner with equal weights, {ORACLE}: it has to know that this source misleads",
             "difference: paired on the same seeds; * where its interval excludes 0",
         ),
     )

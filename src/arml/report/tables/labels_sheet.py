@@ -1,0 +1,59 @@
+"""A table of the labels that each line needs to reach an error."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from arml.lab.run import Line
+from arml.report.data.labels_needed import LabelsNeeded, geometric_mean, labels_needed_by_seed, saving
+from arml.report.data.topics import Topic, is_on_axis
+from arml.report.tables.sheet import Cell, Sheet, text
+from arml.report.titles import line_title, topic_title, uses_labels
+
+NEEDED_FORMULA = (
+    "labels needed: the point where the line between neighbouring points, on a logarithmic axis of labels, first falls "
+    "to the error, for each seed; then the geometric mean over seeds and exp of the 95 % interval by Student's t of "
+    "the logarithm"
+)
+SAVING_FORMULA = (
+    "share: labels needed / labels needed with equal weights, for each seed that reaches the error with both; then the "
+    "geometric mean over seeds and exp of the 95 % interval by Student's t of the logarithm of the ratio"
+)
+
+
+def labels_sheet(topic: Topic, level: float) -> Sheet:
+    """Labels needed and share of labels, line by line."""
+    return Sheet(
+        f"Labels needed for an error of {level:.2f} %: {topic_title(topic.subject)}",
+        ("", "labels needed", "share of what uniform needs", "seeds that reach it"),
+        tuple(_row(topic, line, level) for line in topic.errors),
+        (NEEDED_FORMULA, SAVING_FORMULA, _labels_note(topic.labels)),
+    )
+
+
+def _labels_note(labels: Sequence[float]) -> str:
+    names = {n: "all" if math.isinf(n) else f"{n:g}" for n in labels}
+    left_out = [name for n, name in names.items() if not is_on_axis(n)]
+    no_place = f"; {' and '.join(left_out)} left out: no place on a logarithmic axis" if left_out else ""
+    return f"labels tried: {', '.join(names.values())}{no_place}"
+
+
+def _row(topic: Topic, line: Line, level: float) -> tuple[Cell, ...]:
+    if not uses_labels(line):
+        return text(line_title(line)), text("uses no label of the target"), text(""), text("")
+    found = labels_needed_by_seed(topic, line, level)
+    known = geometric_mean([one.labels or 1 for one in found.values() if one.is_known()])
+    share = None if line == topic.reference[line] else saving(topic, line, level)
+    reached = sum(one.labels is not None for one in found.values())
+    return (
+        text(line_title(line)),
+        Cell(known.format(), known.mean) if known else text(_bound(found)),
+        Cell(share.format(100, " %") + ("*" if share.excludes_one() else ""), share.mean) if share else text(""),
+        Cell(f"{reached} of {len(found)}", reached),
+    )
+
+
+def _bound(found: Mapping[int, LabelsNeeded]) -> str:
+    if not found:
+        return "one number of labels only"
+    least = [one.labels for one in found.values() if one.at_most and one.labels is not None]
+    return f"at most {least[0]:g}" if least else "not reached"

@@ -1,0 +1,59 @@
+"""Which auxiliary tasks go with a main task: the highest and lowest weights, and a matrix over main tasks."""
+
+from collections.abc import Sequence
+
+from arml.lab.run import Line
+from arml.report.data.comparison import Comparison
+from arml.report.data.final_weights import Matrix, rank_tasks
+from arml.report.data.paper import TABLE_3
+from arml.report.data.summary import FORMULA
+from arml.report.tables.sheet import Sheet, number, text
+from arml.report.titles import ARMLS, labels_title, line_title, subject_title
+
+MOST_RELATED = 5
+"""Tasks listed at either end, as in the paper's Table 3."""
+FEWEST_RELATED = 4
+"""With fewer auxiliary tasks than this, no list is made."""
+
+
+def related_sheets(compared: Sequence[Comparison], *, paper: bool) -> list[Sheet]:
+    """A table for every main task with many auxiliary tasks: those with the highest and the lowest weights."""
+    return [
+        _sheet(comparison, line, paper=paper)
+        for comparison in compared
+        for line in comparison.lines_with(ARMLS[:1])
+        if len(comparison.weights(line)) >= FEWEST_RELATED
+    ]
+
+
+def _sheet(comparison: Comparison, line: Line, *, paper: bool) -> Sheet:
+    tasks = rank_tasks(comparison, line)
+    length = min(MOST_RELATED, len(tasks) // 2)
+    theirs = TABLE_3.get(comparison.subject.main) if paper and comparison.subject.dataset == "celeba" else None
+    headings = ("", "most related", "weight", "least related", "weight ")
+    rows = []
+    for i in range(length):
+        (most, high), (least, low) = tasks[i], tasks[-1 - i]
+        row = (text(f"{i + 1}"), text(most), number(high), text(least), number(low))
+        rows.append((*row, text(theirs[0][i]), text(theirs[1][i])) if theirs else row)
+    return Sheet(
+        f"Most and least related tasks by final weight: {subject_title(comparison.subject)}, {line_title(line)}",
+        headings + (("paper: most", "paper: least") if theirs else ()),
+        tuple(rows),
+        (f"weight: {FORMULA}; 1 is an equal share.", "Intervals that overlap do not establish an order."),
+        brief=False,
+    )
+
+
+def matrix_sheet(matrix: Matrix) -> Sheet:
+    """The matrix as a table: rows are main tasks, columns auxiliary tasks."""
+    return Sheet(
+        f"Mean final weights over main tasks: {matrix.subject.dataset}, {labels_title(matrix.subject)}, "
+        f"{line_title(matrix.line)}",
+        ("main task", *matrix.tasks),
+        tuple(
+            (text(main), *(number(weight and weight._replace(n=1)) for weight in row))
+            for main, row in zip(matrix.mains, matrix.weights, strict=True)
+        ),
+        ("Means over seeds; 1 is an equal share. Empty where main and auxiliary task are the same.",),
+    )

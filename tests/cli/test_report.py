@@ -15,7 +15,7 @@ from arml.cli import main
 from arml.cli.main import COMMANDS
 from arml.cli.report import defaults
 from arml.lab.experiments import multi_label_runs, semi_supervised_runs
-from arml.lab.run import Domains, MultiLabel, SemiSupervised
+from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
 from arml.report.commands import repeats, train_command
 
 

@@ -11,7 +11,8 @@ from lab.parts import make
 from arml import Fixed, Signals, Uniform
 from arml.lab.build import domains, multi_label, semi_supervised
 from arml.lab.catalogue import GRID, LEARNERS, METHODS, MethodFacts, find_method, method_names
-from arml.lab.run import Domains, MultiLabel, Run, SemiSupervised
+from arml.lab.run import Run
+from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
 from arml.lab.train import descend, losses_of
 from arml.report.titles import ARMLS, FIXED, line_title, uses_labels
 

@@ -1,6 +1,6 @@
 """A run as plain data."""
 
-from arml.lab.run import MultiLabel
+from arml.lab.run_kinds import MultiLabel
 
 
 def test_long_names_still_name_a_folder(tmp_path):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import torch
 
-from arml.lab.run import Run, SemiSupervised
+from arml.lab.run import Run
+from arml.lab.run_kinds import SemiSupervised
 from arml.lab.sweep import run_all
 
 RUNS = [SemiSupervised(seed=seed) for seed in range(4)]

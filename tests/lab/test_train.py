@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from arml.lab.build import Folders, build
-from arml.lab.run import Domains, MultiLabel, Run, SemiSupervised, is_done
+from arml.lab.run import Run, is_done
+from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
 from arml.lab.trace import Trace, read, result
 from arml.lab.train import Parts, Progress, error_rate, train
 

@@ -4,7 +4,7 @@ import pytest
 from report.made_records import cost_file, dg_runs, mlc_runs, ssl_runs, write
 from report.made_reports import compare, make_charts
 
-from arml.lab.run import Domains, SemiSupervised
+from arml.lab.run_kinds import Domains, SemiSupervised
 from arml.report.data.topics import topics
 
 

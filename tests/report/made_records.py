@@ -4,7 +4,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from arml.lab.run import Domains, MultiLabel, Run, SemiSupervised
+from arml.lab.run import Run
+from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
 from arml.lab.trace import Recorded
 
 ENVIRONMENT = {"arml": "0.1.0", "torch": "2.13.0", "python": "3.11.7", "system": "Linux", "processor": "a processor"}

@@ -3,7 +3,7 @@
 from report.made_records import dg_runs, ssl_runs, write
 from report.made_reports import report_on
 
-from arml.lab.run import MultiLabel, SemiSupervised
+from arml.lab.run_kinds import MultiLabel, SemiSupervised
 from arml.report.output.html import page
 
 

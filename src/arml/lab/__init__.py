@@ -13,7 +13,7 @@ A line of data travels down the stages. Each imports only from those above it:
 - ``metrics``: answers -> how good they are
 - ``environment``: the machine, and where its data sets are
 - ``catalogue``: what is known about every method and learner
-- ``run``: a run as plain data
+- ``run``, ``run_kinds``: a run as plain data, and the run of each setting
 - ``trace``: the record of a run, one JSON line per recorded step
 - ``train``: the loop, evaluation, checkpoints
 - ``experiments``: which runs make a table or a figure
@@ -27,12 +27,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from arml.lab.launch import train_run
-    from arml.lab.run import Domains, MultiLabel, SemiSupervised
+    from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
     from arml.lab.sweep import run_all
 
 __all__ = ["Domains", "MultiLabel", "SemiSupervised", "run_all", "train_run"]
 
-_HOMES = {"Domains": "run", "MultiLabel": "run", "SemiSupervised": "run", "run_all": "sweep", "train_run": "launch"}
+_HOMES = {
+    "Domains": "run_kinds",
+    "MultiLabel": "run_kinds",
+    "SemiSupervised": "run_kinds",
+    "run_all": "sweep",
+    "train_run": "launch",
+}
 
 
 def __getattr__(name: str) -> Any:

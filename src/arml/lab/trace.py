@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from arml.lab.environment import environment
-from arml.lab.run import RUN_TYPES, Run
+from arml.lab.run import Run
+from arml.lab.run_kinds import RUN_TYPES
 
 Record = dict[str, Any]
 

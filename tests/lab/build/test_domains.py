@@ -9,7 +9,7 @@ from arml.lab.build import Folders
 from arml.lab.build.domains import DATASETS, LEARNERS, complete
 from arml.lab.build.settings import check_data
 from arml.lab.experiments.domain_runs import Table
-from arml.lab.run import Domains
+from arml.lab.run_kinds import Domains
 from arml.lab.train import descend, losses_of, train
 
 

@@ -9,7 +9,7 @@ from arml.lab.build import Folders
 from arml.lab.build.multi_label import complete
 from arml.lab.build.settings import check_data
 from arml.lab.experiments.multi_label_runs import Table
-from arml.lab.run import MultiLabel
+from arml.lab.run_kinds import MultiLabel
 
 
 @pytest.fixture

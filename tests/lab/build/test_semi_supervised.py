@@ -4,7 +4,7 @@ import pytest
 from lab.parts import make
 
 from arml.lab.catalogue import LEARNERS, find_method, method_names
-from arml.lab.run import SemiSupervised
+from arml.lab.run_kinds import SemiSupervised
 
 
 def test_every_name_a_run_may_have_becomes_an_object(tmp_path):

@@ -5,7 +5,8 @@ import math
 from report.made_records import write
 from report.made_reports import compare
 
-from arml.lab.run import Line, SemiSupervised
+from arml.lab.run import Line
+from arml.lab.run_kinds import SemiSupervised
 from arml.report.data.curves import Curve, band, choose_tasks, mean_over_training, seed_curve
 
 ARML = Line("s4l", "arml")

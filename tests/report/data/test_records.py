@@ -5,7 +5,7 @@ import json
 import pytest
 from report.made_records import cost_file, lines_of, write
 
-from arml.lab.run import SemiSupervised
+from arml.lab.run_kinds import SemiSupervised
 from arml.lab.trace import result
 from arml.report.data.records import MOST_STEPS, Cost, collect
 

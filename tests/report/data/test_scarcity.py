@@ -4,7 +4,8 @@ import pytest
 from report.made_records import scarce_runs, write
 from report.made_reports import compare
 
-from arml.lab.run import Domains, Line
+from arml.lab.run import Line
+from arml.lab.run_kinds import Domains
 from arml.report.data.scarcity import weight_agreement
 
 JT = Line("jt", "arml")

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from report.made_records import cost_file, dg_runs, mlc_runs, ssl_runs, write
 
-from arml.lab.run import SemiSupervised
+from arml.lab.run_kinds import SemiSupervised
 from arml.report.contents import make_report
 from arml.report.data.records import collect
 from arml.report.output.write import write as write_report

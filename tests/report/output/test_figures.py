@@ -4,7 +4,7 @@ import pytest
 from report.made_records import write
 from report.made_reports import make_charts
 
-from arml.lab.run import MultiLabel, SemiSupervised
+from arml.lab.run_kinds import MultiLabel, SemiSupervised
 from arml.report.charts.chart import Dots
 from arml.report.output.matplotlib_figures import draw_figure, save
 from arml.report.output.plotly_figures import views

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from report.made_records import ssl_runs, write
 from report.made_reports import report_on
 
-from arml.lab.run import MultiLabel
+from arml.lab.run_kinds import MultiLabel
 from arml.report.output.html import page
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"

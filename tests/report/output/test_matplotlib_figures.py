@@ -5,7 +5,7 @@ from PIL import Image
 from report.made_records import dg_runs, write
 from report.made_reports import make_charts
 
-from arml.lab.run import MultiLabel
+from arml.lab.run_kinds import MultiLabel
 from arml.report.charts.chart import PALETTE
 from arml.report.output.matplotlib_figures import MARKERS, STYLES, draw_figure, save
 

@@ -3,7 +3,7 @@
 from report.made_records import write
 from report.made_reports import compare
 
-from arml.lab.run import Domains
+from arml.lab.run_kinds import Domains
 from arml.report.data.topics import middle_level, topics
 from arml.report.tables.labels_sheet import labels_sheet
 

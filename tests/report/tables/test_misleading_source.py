@@ -3,7 +3,7 @@
 from report.made_records import dg_runs, ssl_runs, write
 from report.made_reports import cell_texts, compare
 
-from arml.lab.run import Domains
+from arml.lab.run_kinds import Domains
 from arml.report.tables.misleading_source import misleading_sheets
 
 

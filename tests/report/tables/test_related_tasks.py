@@ -3,7 +3,7 @@
 from report.made_records import mlc_runs, ssl_runs, write
 from report.made_reports import cell_texts, compare
 
-from arml.lab.run import MultiLabel
+from arml.lab.run_kinds import MultiLabel
 from arml.report.data.final_weights import matrices
 from arml.report.tables.related_tasks import matrix_sheet, related_sheets
 

@@ -3,7 +3,7 @@
 from report.made_records import write
 from report.made_reports import cell_texts, compare
 
-from arml.lab.run import SemiSupervised
+from arml.lab.run_kinds import SemiSupervised
 from arml.report.tables.results import result_sheet
 from arml.report.tables.rows import make_rows
 

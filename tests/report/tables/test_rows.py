@@ -5,7 +5,8 @@ import json
 import pytest
 from report.made_records import make_recorded
 
-from arml.lab.run import Line, MultiLabel, SemiSupervised, Subject
+from arml.lab.run import Line, Subject
+from arml.lab.run_kinds import MultiLabel, SemiSupervised
 from arml.report.tables.results import result_sheet
 from arml.report.tables.rows import as_json, best_line, tables
 

@@ -4,7 +4,7 @@ import pytest
 from report.made_records import write
 from report.made_reports import compare
 
-from arml.lab.run import Domains, SemiSupervised
+from arml.lab.run_kinds import Domains, SemiSupervised
 from arml.report.data.topics import topics
 from arml.report.tables.saving_sentences import saving_sentences
 

@@ -4,7 +4,7 @@ import pytest
 from report.made_records import scarce_runs, write
 from report.made_reports import compare
 
-from arml.lab.run import Domains
+from arml.lab.run_kinds import Domains
 from arml.report.tables.scarcity_sheets import scarcity_sheets
 
 

@@ -3,7 +3,8 @@
 from report.made_records import dg_runs, ssl_runs, write
 from report.made_reports import compare
 
-from arml.lab.run import Line, SemiSupervised
+from arml.lab.run import Line
+from arml.lab.run_kinds import SemiSupervised
 from arml.report.data.verdict import verdicts
 from arml.report.tables.verdict_sentences import overall_sentences, task_sentences, verdict_sentence
 from arml.report.tables.verdict_sheet import verdict_sheet

@@ -25,7 +25,8 @@ from arml.lab.learners.jigen import JiGen, JiGenSettings
 from arml.lab.learners.joint_training import Baseline, DomainLearner, DomainSettings, JointTraining, TargetOnly
 from arml.lab.learners.shape_bias import ShapeBias, ShapeBiasSettings
 from arml.lab.models.network import Network
-from arml.lab.run import Domains, split_names
+from arml.lab.run import split_names
+from arml.lab.run_kinds import Domains
 from arml.lab.tasks.jigsaw import Colours
 from arml.lab.train import Evaluate, Metrics, error_rate
 

@@ -20,7 +20,8 @@ from arml.lab.learners.base import AugmentExamples
 from arml.lab.learners.joint_targets import JointTargets, MainTarget, unchanged
 from arml.lab.metrics import metrics
 from arml.lab.models.network import Network
-from arml.lab.run import MultiLabel, split_names
+from arml.lab.run import split_names
+from arml.lab.run_kinds import MultiLabel
 from arml.lab.tasks.attributes import Attributes
 from arml.lab.train import Evaluate, Metrics, outputs_of
 

@@ -20,7 +20,7 @@ from arml.lab.learners.pseudo_label import PseudoLabel, PseudoLabelSettings
 from arml.lab.learners.s4l import S4L, S4LSettings
 from arml.lab.learners.supervised import Supervised, SupervisedSettings
 from arml.lab.learners.vat import VAT, VATSettings
-from arml.lab.run import SemiSupervised
+from arml.lab.run_kinds import SemiSupervised
 from arml.lab.train import Evaluate, error_rate
 
 

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, TypeAlias
 from arml.lab.build import domains, multi_label, semi_supervised
 from arml.lab.build.skeleton import Contribution, Folders, assemble
 from arml.lab.experiments import domain_runs, multi_label_runs, semi_supervised_runs
-from arml.lab.run import Domains, MultiLabel, Run, SemiSupervised
+from arml.lab.run import Run
+from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
 from arml.lab.train import Parts
 
 Count: TypeAlias = Callable[[int, int], None]

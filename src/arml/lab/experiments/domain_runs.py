@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from arml.lab.catalogue import LEARNERS, METHODS
-from arml.lab.run import Domains, DomainsName, MethodName, split_names
+from arml.lab.run import MethodName, split_names
+from arml.lab.run_kinds import Domains, DomainsName
 
 Shots: TypeAlias = int | Literal["all"]
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from arml.lab.catalogue import GRID, METHODS
-from arml.lab.run import MethodName, MultiLabel, split_names
+from arml.lab.run import MethodName, split_names
+from arml.lab.run_kinds import MultiLabel
 
 _CPU = {
     "yeast": MultiLabel(network="mlp-64", steps=300, lr=0.003, every=5, dropout=0.2),

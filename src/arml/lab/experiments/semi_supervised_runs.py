@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from arml.lab.catalogue import GRID, LEARNERS, METHODS
-from arml.lab.run import MethodName, SemiSupervised, SemiSupervisedName
+from arml.lab.run import MethodName
+from arml.lab.run_kinds import SemiSupervised, SemiSupervisedName
 
 COMPARED: tuple[SemiSupervisedName, ...] = tuple(name for name, facts in LEARNERS["ssl"].items() if not facts.weighted)
 """Learners that the paper compares with S4L; the first trains on the main task only."""

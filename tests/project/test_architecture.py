@@ -1,0 +1,17 @@
+"""The page on architecture visits every file once, and only files that exist."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import arml
+
+PACKAGE = Path(arml.__file__).parent
+PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+
+
+def test_every_file_is_visited_once():
+    named = Counter(re.findall(r"`((?:[a-z_]+/)*[a-z0-9_]+\.py)`", PAGE.read_text()))
+    files = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"}
+    assert set(named) == files
+    assert {name for name, times in named.items() if times > 1} == set()

@@ -68,15 +68,15 @@ class Report(NamedTuple):
         return [chart for section in self.sections for chart in section.charts]
 
 
-def make_report(collected: Collected, *, paper: bool, defaults: Defaults) -> Report:
-    """The report on what was collected."""
+def make_report(collected: Collected, *, paper: bool, defaults: Defaults, charts: Sequence[Chart] = ()) -> Report:
+    """The report on what was collected; finished ``charts`` from elsewhere join those over all subjects."""
     compared = comparisons(collected.recorded, collected.failed)
     found = {comparison.subject: verdicts(comparison) for comparison in compared}
     sections = [_of_subject(comparison, found[comparison.subject], paper=paper) for comparison in compared]
     return Report(
         _overview(collected, compared),
         [_findings(comparison, found[comparison.subject]) for comparison in compared],
-        _with_unique_keys([*sections, *_of_all(compared, collected, paper=paper)]),
+        _with_unique_keys([*sections, *_of_all(compared, charts, paper=paper)]),
         [*_remarks(collected)],
         _environments(collected),
         repeats([one.run for one in collected.recorded], defaults),
@@ -131,8 +131,8 @@ def _warnings(comparison: Comparison) -> Iterator[str]:
         )
 
 
-def _of_all(compared: Sequence[Comparison], collected: Collected, *, paper: bool) -> Iterator[Section]:
-    figures = of_all(compared, collected.costs)
+def _of_all(compared: Sequence[Comparison], charts: Sequence[Chart], *, paper: bool) -> Iterator[Section]:
+    figures = [*of_all(compared), *charts]
     sheets = [
         *across_sheets(compared, paper=paper),
         *(labels_sheet(topic, middle_level(topic)) for topic in topics(compared)),

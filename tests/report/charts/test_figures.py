@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
-from report.made_records import cost_file, dg_runs, mlc_runs, ssl_runs, write
+from report.made_records import dg_runs, finished_chart, mlc_runs, ssl_runs, write
 
 from arml.lab.run import Domains, MultiLabel, SemiSupervised
 from arml.report.charts.chart import PALETTE, Dots, Heat, Lines
@@ -22,7 +22,7 @@ def charts_of(path):
     collected = collect([path])
     compared = comparisons(collected.recorded)
     charts = [chart for comparison in compared for chart in of_comparison(comparison)]
-    return {chart.key: chart for chart in [*charts, *of_all(compared, collected.costs)]}
+    return {chart.key: chart for chart in [*charts, *of_all(compared)]}
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +31,7 @@ def charts(tmp_path_factory):
     ssl_runs(path, labels=(50, 100))
     mlc_runs(path)
     dg_runs(path)
-    cost_file(path / "cost.json")
-    return charts_of(path)
+    return {**charts_of(path), "cost": finished_chart()}
 
 
 def test_every_figure_of_the_report_is_there(charts):
@@ -74,15 +73,6 @@ def test_the_matrix_has_a_gap_where_main_and_auxiliary_are_the_same(charts):
     assert isinstance(chart, Heat)
     assert chart.values[0][chart.columns.index("Class1")] is None
     assert chart.values[0][chart.columns.index("Class2")] == pytest.approx(2.005)
-
-
-def test_costs_are_told_apart(charts):
-    assert [panel.title for panel in charts["cost"].panels] == ["MLP", "ResNet18"]
-    fixed, pairwise, double = charts["cost"].panels[1].series
-    assert (pairwise.x, pairwise.y) == ([2, 10], [2.0, 10.0])
-    assert pairwise.low == pytest.approx([1.8, 9.0])
-    assert double.y == [3.0, 3.0]
-    assert fixed.name == "fixed weights"
 
 
 def test_curves_differ_in_more_than_colour(charts):

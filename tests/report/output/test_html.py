@@ -5,7 +5,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from report.made_records import cost_file, dg_runs, ssl_runs, write
+from report.made_records import dg_runs, finished_chart, ssl_runs, write
 
 from arml.lab.run import MultiLabel, SemiSupervised
 from arml.report.contents import make_report
@@ -20,8 +20,8 @@ def plain(run):
     return [], type(run)()
 
 
-def report_of(path, *, paper=False):
-    return make_report(collect([path]), paper=paper, defaults=plain)
+def report_of(path, *, paper=False, charts=()):
+    return make_report(collect([path]), paper=paper, defaults=plain, charts=charts)
 
 
 class Tags(HTMLParser):
@@ -148,8 +148,8 @@ def test_files_of_a_report(tmp_path, most):
     runs, out = tmp_path / "runs", tmp_path / "report"
     ssl_runs(runs, labels=(50, 100))
     dg_runs(runs)
-    cost_file(runs / "cost.json")
-    report = report_of(runs, paper=True)
+    report = report_of(runs, paper=True, charts=[finished_chart()])
+    assert finished_chart() in report.charts()
     figures = write_report(report, out, most_figures=most)
     assert len(figures) == 2 * most
     assert all("labels-" in path.name for path in figures)

@@ -8,7 +8,7 @@ from bench.made_results import cost, made_result, with_cost
 from arml.bench.contenders import GRAPH
 from arml.bench.cost_targets import judge_targets
 from arml.bench.publish import publish, verdict, write_cost
-from arml.bench.result import read
+from arml.bench.result import read_result
 
 
 def test_all_files_are_written(tmp_path):
@@ -28,7 +28,7 @@ def test_the_cost_file_holds_the_verdict_on_every_target(tmp_path):
     targets = json.loads(path.read_text())["targets"]
     assert [target["met"] for target in targets] == [False, *[True] * 11]
     assert set(targets[0]) == {"name", "limit", "measured", "details", "reason", "met"}
-    assert read(path).timing("ResNet18", GRAPH, 39).ratio == 5.0
+    assert read_result(path).timing("ResNet18", GRAPH, 39).ratio == 5.0
 
 
 def test_the_verdict_counts_only_what_was_measured():

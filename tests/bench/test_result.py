@@ -6,17 +6,17 @@ from dataclasses import replace
 import pytest
 from bench.made_results import TORCHJD, cost_file, made_result
 
-from arml.bench.result import Cost, collect_costs, cost_files, read, write
+from arml.bench.result import Cost, collect_costs, cost_files, read_result, write_result
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path):
-    path = write(made_result(), tmp_path / "deep", {"targets": []})
+    path = write_result(made_result(), tmp_path / "deep", {"targets": []})
     assert path.name == "cost.json"
-    assert replace(read(path), kinds=()) == replace(made_result(), kinds=())
-    assert read(path).kinds[0].ways == list(made_result().kinds[0].ways)
+    assert replace(read_result(path), kinds=()) == replace(made_result(), kinds=())
+    assert read_result(path).kinds[0].ways == list(made_result().kinds[0].ways)
     path.write_text(json.dumps({"timings": []}))
     with pytest.raises(ValueError, match="is no result of `arml bench`"):
-        read(path)
+        read_result(path)
 
 
 def test_times_are_read_from_cost_files(tmp_path):
@@ -24,7 +24,7 @@ def test_times_are_read_from_cost_files(tmp_path):
     costs, skipped = collect_costs([path])
     assert Cost("pairwise", 10, 10.0, 9.0, 11.0, "ResNet18") in costs
     assert skipped == []
-    path = write(made_result(), tmp_path, {})
+    path = write_result(made_result(), tmp_path, {})
     assert Cost(TORCHJD, 39, 39.0, pytest.approx(35.1), pytest.approx(42.9), "ResNet18") in collect_costs([path])[0]
     without_kinds = [{"name": "x", "num_aux": 2, "ratio": 3.0, "median": 6.0, "low": 4.0, "high": 8.0}]
     path.write_text(json.dumps({"timings": without_kinds}))

@@ -8,7 +8,7 @@ from bench.made_results import cost, made_result, with_cost
 
 from arml.bench import session
 from arml.bench.contenders import GRAPH
-from arml.bench.result import ProcessCost, read, write
+from arml.bench.result import ProcessCost, read_result, write_result
 from arml.cli import bench, main
 
 TINY = ("--kinds", "mlp", "--num-aux", "2", "3", "--repeats", "1", "--batch", "4")
@@ -49,21 +49,21 @@ def test_everything_is_measured_shown_and_written(tmp_path, capsys):
 def test_a_quick_look_leaves_out_what_is_slow_and_says_that_it_is_one(tmp_path, capsys):
     assert main(["bench", *TINY, "--quick", "--parts", "--out", str(tmp_path)]) == 0
     assert "This was a quick look" in capsys.readouterr().out
-    found = read(tmp_path / "cost.json")
+    found = read_result(tmp_path / "cost.json")
     assert found.timing("MLP", "one_by_one", 2).peak_bytes is None
     assert found.timing("MLP", GRAPH, 2).peak_bytes is not None
 
 
 def test_a_missed_target_shows_in_words_and_by_the_exit_code(tmp_path, capsys):
-    path = write(made_result(), tmp_path, {})
+    path = write_result(made_result(), tmp_path, {})
     assert main(["bench", "--again", str(path), "--out", str(tmp_path / "again")]) == 0
     assert "12 of 12 targets that could be judged are met." in capsys.readouterr().out
-    path = write(with_cost(made_result(), cost(GRAPH, 39, 5.0)), tmp_path, {})
+    path = write_result(with_cost(made_result(), cost(GRAPH, 39, 5.0)), tmp_path, {})
     assert main(["bench", "--again", str(path), "--out", str(tmp_path / "again")]) == 1
     out = words(capsys.readouterr().out)
     assert "Not met: ResNet18, K = 39: a step that updates, double_backward: of its time: second backward 75%" in out
     assert "11 of 12 targets" in out
-    assert read(tmp_path / "again" / "cost.json") == read(path)
+    assert read_result(tmp_path / "again" / "cost.json") == read_result(path)
 
 
 def test_stopping_keeps_what_is_finished(tmp_path, capsys, monkeypatch):
@@ -81,7 +81,7 @@ def test_stopping_keeps_what_is_finished(tmp_path, capsys, monkeypatch):
     options[1:2] = ["mlp", "transformer"]
     assert main(["bench", *options]) == 130
     assert kinds == ["MLP", "transformer"]
-    assert [facts.name for facts in read(tmp_path / "cost.json").kinds] == ["MLP"]
+    assert [facts.name for facts in read_result(tmp_path / "cost.json").kinds] == ["MLP"]
     assert (tmp_path / "tables.md").read_text().startswith("## MLP, batch 4")
     assert "What is finished is kept" in words(capsys.readouterr().err)
 
@@ -96,7 +96,7 @@ def test_parts_go_into_the_result_and_are_judged(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(session.scaling, "costs_over_parameters", lambda *_: [])
     monkeypatch.setattr(session.processes, "process_costs", lambda *_: [ON_TWO])
     assert main(["bench", "--kinds", "--out", str(tmp_path)]) == 1
-    found = read(tmp_path / "cost.json")
+    found = read_result(tmp_path / "cost.json")
     assert (found.settled, found.phases, found.scaling) == (made.settled, made.phases, made.scaling)
     assert [(one.name, one.update_bytes, one.ms) for one in found.processes] == [("double_backward", 152, 5.0)] * 2
     tables = (tmp_path / "tables.md").read_text()
@@ -111,7 +111,7 @@ def test_torchjd_is_not_needed(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("arml.bench.contenders.has_torchjd", lambda: False)
     assert main(["bench", *TINY, "--parts", "--out", str(tmp_path)]) == 0
     assert "pip install arml[torchjd]" in capsys.readouterr().out
-    found = read(tmp_path / "cost.json")
+    found = read_result(tmp_path / "cost.json")
     assert "torchjd" not in found.environment
     assert not any("TorchJD" in name for name in found.kinds[0].ways)
 

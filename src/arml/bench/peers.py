@@ -39,7 +39,7 @@ def torchjd_step(problem: Problem, chunk: int | None) -> Step:
 
 
 def one_backward_per_task(problem: Problem, rate: float = RATE) -> Step:
-    """LibMTL: one ``backward()`` per task, which copies its gradient into a row of a matrix J [1 + K, P].
+    """LibMTL: one ``backward()`` per task; each gradient is copied into a row of a matrix J [1 + K, P].
 
     With r = g_0 - sum_k alpha_k g_k one ARML step is alpha <- project(alpha + 2 beta <g_k, r>). The trunk's gradient is
     w J with w = (1, alpha), without a further pass. The same passes give the gradients of the heads. LibMTL leaves

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from arml.bench.cost_charts import charts
 from arml.bench.cost_targets import CostTarget, judge_targets
-from arml.bench.result import Result, write
+from arml.bench.result import Result, write_result
 from arml.bench.tables import sheets
 from arml.report.output.matplotlib_figures import save
 from arml.report.output.text import markdown
@@ -17,7 +17,7 @@ TABLES = "tables.md"
 def write_cost(result: Result, folder: Path) -> Path:
     """Write cost.json: the result, and the verdict on every target."""
     judged = [{**asdict(target), "met": target.met} for target in judge_targets(result)]
-    return write(result, folder, {"targets": judged})
+    return write_result(result, folder, {"targets": judged})
 
 
 def publish(result: Result, folder: Path) -> list[Path]:

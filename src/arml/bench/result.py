@@ -209,7 +209,7 @@ class Cost(NamedTuple):
     """The kind of network."""
 
 
-def write(result: Result, folder: Path, more: Mapping[str, Any]) -> Path:
+def write_result(result: Result, folder: Path, more: Mapping[str, Any]) -> Path:
     """Write ``cost.json`` into ``folder``, with ``more`` keys."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / COST
@@ -217,8 +217,8 @@ def write(result: Result, folder: Path, more: Mapping[str, Any]) -> Path:
     return path
 
 
-def read(path: Path) -> Result:
-    """Read what :func:`write` wrote."""
+def read_result(path: Path) -> Result:
+    """Read what :func:`write_result` wrote."""
     found = json.loads(path.read_text())
     parts = {
         "kinds": KindFacts,

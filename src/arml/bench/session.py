@@ -32,7 +32,7 @@ TASKS_ON_PROCESSES = 10
 ROUNDS_ON_PROCESSES = 6
 """The largest number of rounds on several processes."""
 
-Watch: TypeAlias = Callable[[str], AbstractContextManager[Tick]]
+WatchStage: TypeAlias = Callable[[str], AbstractContextManager[Tick]]
 """Entered with a title around everything that takes time; yields what to call after every turn."""
 
 
@@ -42,25 +42,24 @@ class Session:
 
     kinds: tuple[KindName, ...] | None = None
     """Networks: a multilayer perceptron, WRN-28-2, ResNet18, a small transformer, the same with flash attention.
-    Default: all of them; with --quick, all but WRN-28-2."""
+    All of them unless given; with --quick, all but WRN-28-2."""
     num_aux: tuple[int, ...] | None = None
-    """Numbers K of auxiliary tasks. Default: 2 10 39 120 200; with --quick, 2 39."""
+    """Numbers K of auxiliary tasks: 2 10 39 120 200 unless given; with --quick, 2 39."""
     repeats: int | None = None
-    """The largest number of rounds of measurements. Default: 15; with --quick, 2."""
+    """The largest number of rounds of measurements: 15 unless given; with --quick, 2."""
     seconds: float = 240.0
     """Time for the rounds of one network. Rounds that do not fit are left out, down to three."""
     threads: int = 1
-    """Threads of torch. With one thread, only the time of this process counts, which other processes hardly disturb."""
+    """Threads of torch. With one thread, the clock counts this process only, so that others hardly affect it."""
     device: str = "cpu"
     """Where to measure: cpu or cuda."""
     batch: int | None = None
-    """Inputs per batch. Default: each network has its own."""
+    """Inputs per batch; unless given, each network has its own number."""
     parts: tuple[PartName, ...] | None = None
-    """What else to measure: a whole run with the default schedule, where the time of a step goes, other batches and
-    numbers of parameters, several processes. Default: all of them; with --quick, the schedule only."""
+    """What else to measure: whole runs, where the time of a step goes, other batches and sizes, several processes.
+    All of them unless given; with --quick, the schedule of whole runs only."""
     quick: bool = False
-    """A look in less than a minute: small batches, few rounds, ARML only; contenders that grow with K if they are
-    fast."""
+    """A look in less than a minute: small batches, few rounds, ARML only, nothing that gets slow with many tasks."""
 
     def chosen_kinds(self) -> list[Kind]:
         """The networks to measure on."""
@@ -95,7 +94,7 @@ def begin(session: Session) -> Result:
     return Result(settings, {**environment(), **versions})
 
 
-def measure(result: Result, session: Session, watch: Watch) -> Iterator[Result]:
+def measure(result: Result, session: Session, watch: WatchStage) -> Iterator[Result]:
     """Yield the result after each kind of network and each part, so that a session can be stopped at any time."""
     torch.set_num_threads(session.threads)
     for kind in session.chosen_kinds():
@@ -104,7 +103,7 @@ def measure(result: Result, session: Session, watch: Watch) -> Iterator[Result]:
         yield (result := PARTS[part](result, session, watch))
 
 
-def _add_kind(result: Result, kind: Kind, session: Session, watch: Watch) -> Result:
+def _add_kind(result: Result, kind: Kind, session: Session, watch: WatchStage) -> Result:
     compared = [one for one in contenders() if one.in_brief or not session.quick]
     num_aux, plan, batch = session.chosen_num_aux(), session.plan(), session.batch_of(kind)
     with watch(kind.name) as tick:
@@ -117,7 +116,7 @@ def _add_kind(result: Result, kind: Kind, session: Session, watch: Watch) -> Res
     )
 
 
-def _add_schedule(result: Result, session: Session, watch: Watch) -> Result:
+def _add_schedule(result: Result, session: Session, watch: WatchStage) -> Result:
     plan, batch = session.plan(), session.batch_of(RESNET)
     with watch("whole run") as tick:
         runs = whole_run.whole_runs(RESNET, MANY, batch, plan, 1 if session.quick else 8, tick)
@@ -125,7 +124,7 @@ def _add_schedule(result: Result, session: Session, watch: Watch) -> Result:
     return replace(result, schedule=tuple(runs), settled=(settled,))
 
 
-def _add_phases(result: Result, session: Session, watch: Watch) -> Result:
+def _add_phases(result: Result, session: Session, watch: WatchStage) -> Result:
     plan, batch = session.plan(), session.batch_of(RESNET)
     with watch("where the time goes") as tick:
         tick(0, 2)
@@ -136,7 +135,7 @@ def _add_phases(result: Result, session: Session, watch: Watch) -> Result:
     return replace(result, phases=tuple(phases), operations=tuple(operations))
 
 
-def _add_scaling(result: Result, session: Session, watch: Watch) -> Result:
+def _add_scaling(result: Result, session: Session, watch: WatchStage) -> Result:
     plan = replace(session.plan(), seconds=session.seconds / 10)
     with watch("batches") as tick:
         batches = scaling.costs_over_batches(RESNET, MANY, plan, tick)
@@ -145,7 +144,7 @@ def _add_scaling(result: Result, session: Session, watch: Watch) -> Result:
     return replace(result, scaling=(*batches, *parameters))
 
 
-def _add_processes(result: Result, session: Session, watch: Watch) -> Result:
+def _add_processes(result: Result, session: Session, watch: WatchStage) -> Result:
     batch, rounds = session.batch_of(RESNET) // 2, min(ROUNDS_ON_PROCESSES, session.plan().repeats)
     with watch("one and two processes") as tick:
         tick(0, 2)
@@ -156,7 +155,7 @@ def _add_processes(result: Result, session: Session, watch: Watch) -> Result:
     return replace(result, processes=(*alone, *together))
 
 
-PARTS: dict[PartName, Callable[[Result, Session, Watch], Result]] = {
+PARTS: dict[PartName, Callable[[Result, Session, WatchStage], Result]] = {
     "schedule": _add_schedule,
     "phases": _add_phases,
     "scaling": _add_scaling,

@@ -26,8 +26,8 @@ def whole_runs(kind: Kind, num_aux: int, batch: int | None, plan: Plan, blocks: 
     """Training with learned weights, without and with a closure, against fixed ones.
 
     They take turns, step by step, so that whatever else the machine does affects all of them alike. A block is the
-    steps from one update of the weights to the next in the long run. The first block, which updates the weights like
-    every other, is not counted.
+    steps from one update of the weights to the next in the long run. The first block updates the weights like every
+    other, and is not counted.
     """
     problem, usual = Problem(kind, num_aux, batch, plan.device), Growing()
     every = usual.most

@@ -10,7 +10,7 @@ from rich.console import Console
 from arml.bench.cost_targets import judge_targets
 from arml.bench.peers import NO_TORCHJD, has_torchjd
 from arml.bench.publish import publish, verdict, write_cost
-from arml.bench.result import Result, read
+from arml.bench.result import Result, read_result
 from arml.bench.session import Session, begin, measure
 from arml.bench.tables import sheets
 from arml.bench.timing import Tick
@@ -21,7 +21,7 @@ from arml.report.output.terminal import print_sheets
 
 @dataclass(frozen=True)
 class Bench(Session):
-    """Cost of learning the weights against the number of tasks, for our engines and other libraries; targets."""
+    """What learning the weights costs with few and many tasks: our engines, other libraries, and targets."""
 
     out: Path = Path("runs/bench")
     """Where cost.json, tables.md and figures are written."""
@@ -33,7 +33,7 @@ def run_bench(command: Bench, console: Console) -> int:
     """Measure, print and write; 0 if every target that was measured is met, 1 if one is not."""
     _check(command)
     if command.again is not None:
-        return _show(read(command.again), command.out, console)
+        return _show(read_result(command.again), command.out, console)
     _announce(command, console)
 
     @contextmanager

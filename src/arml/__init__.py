@@ -14,7 +14,7 @@ loop), ``report`` (records to tables) and ``cli`` (the command line).
 """
 
 from arml.convergence import Convergence
-from arml.gradients import Signals, alignment, gram, norms, shared_parameters
+from arml.gradients import EngineFallbackWarning, Signals, alignment, gram, norms, shared_parameters
 from arml.langevin import Langevin
 from arml.methods import (
     ARML,
@@ -41,6 +41,7 @@ __all__ = [
     "AdaLoss",
     "Convergence",
     "CosineSim",
+    "EngineFallbackWarning",
     "Fixed",
     "GatedARML",
     "GradNorm",

@@ -1,4 +1,4 @@
-"""Every way that learns weights makes the same training step: that of a slow twin in float64."""
+"""Every contender that learns weights makes the same training step: that of a slow twin in float64."""
 
 from copy import deepcopy
 
@@ -6,12 +6,10 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from arml.bench import contenders as ways_module
-from arml.bench.contenders import DIFFERENCES, DUAL, FIXED, GRAPH, by_hand, ways
-from arml.bench.costs import costs_of
+from arml.bench import contenders as contenders_module
+from arml.bench.contenders import DIFFERENCES, DUAL, FIXED, GRAPH, contenders, sum_by_hand
 from arml.bench.peers import torchjd_step
-from arml.bench.problems import FLASH, KINDS, MLP, RESNET, TRANSFORMER, Problem
-from arml.bench.timing import Plan
+from arml.bench.problems import MLP, TRANSFORMER, Problem
 from arml.methods import project_to_simplex
 
 K = 4
@@ -21,7 +19,7 @@ LEARN_BY_ARML = {
     DIFFERENCES: 5e-3,  # two plain passes: its error is about 1e-3
     "one_by_one": 1e-4,
     "squared norm (authors' release)": 1e-4,
-    "one backward a task (LibMTL)": 1e-4,
+    "one backward per task (LibMTL)": 1e-4,
 }
 
 
@@ -59,15 +57,15 @@ def gradients_left(problem):
 
 @pytest.mark.parametrize("name", LEARN_BY_ARML)
 @pytest.mark.parametrize("kind", [MLP, TRANSFORMER], ids=lambda kind: kind.name)
-def test_all_ways_train_with_the_weights_of_a_slow_twin(name, kind):
+def test_all_contenders_train_with_the_weights_of_a_slow_twin(name, kind):
     problem = Problem(kind, K, batch=8)
     trunk, heads = task_gradients(problem)
     rate = rate_that_shows(trunk)
     w = arml_weights(trunk, rate)
     assert w[1:].max() - w[1:].min() > 0.2  # or any weights would do
     before = [p.detach().clone() for p in problem.trunk.parameters()]
-    (way,) = [way for way in ways(rate) if way.name == name]
-    way.make(problem)()
+    (contender,) = [one for one in contenders(rate) if one.name == name]
+    contender.make(problem)()
     found_trunk, found_heads = gradients_left(problem)
     error = LEARN_BY_ARML[name]
     assert_close(found_trunk, w @ trunk, rtol=0, atol=error * float((w @ trunk).norm()))
@@ -81,8 +79,8 @@ def test_all_ways_train_with_the_weights_of_a_slow_twin(name, kind):
 def test_fixed_weights_are_all_one(name):
     problem = Problem(MLP, K, batch=8)
     trunk, heads = task_gradients(problem)
-    (way,) = [way for way in ways() if way.name == name]
-    way.make(problem)()
+    (contender,) = [one for one in contenders() if one.name == name]
+    contender.make(problem)()
     found_trunk, found_heads = gradients_left(problem)
     assert_close(found_trunk, trunk.sum(0), rtol=0, atol=1e-5)
     assert_close(found_heads, heads, rtol=0, atol=1e-5)
@@ -99,14 +97,14 @@ def test_torchjd_takes_the_mean(chunk):
 
 
 def test_weights_are_remembered_from_step_to_step():
-    """After two steps of different ways the networks are the same, since the weights are."""
+    """After several steps of different contenders the networks are the same, since the weights are."""
     left = []
-    for name in (GRAPH, "squared norm (authors' release)", "one backward a task (LibMTL)"):
+    for name in (GRAPH, "squared norm (authors' release)", "one backward per task (LibMTL)"):
         torch.manual_seed(0)
         problem = Problem(MLP, K, batch=8)
         rate = rate_that_shows(task_gradients(problem)[0])
-        (way,) = [way for way in ways(rate) if way.name == name]
-        step = way.make(problem)
+        (contender,) = [one for one in contenders(rate) if one.name == name]
+        step = contender.make(problem)
         for _ in range(3):
             step()
         left.append(gradients_left(problem)[0])
@@ -114,35 +112,13 @@ def test_weights_are_remembered_from_step_to_step():
     assert_close(left[2], left[0], rtol=0, atol=1e-3 * float(left[0].norm()))
 
 
-@pytest.mark.filterwarnings("ignore:There is a performance drop")  # of TorchJD, and of no interest here
-def test_what_does_not_work_with_flash_attention_is_found_by_trying():
-    few = Plan(repeats=1)
-    flash = costs_of(FLASH, ways(), [3], few, batch=2, count=lambda *_: None)
-    refused = {refusal.name: refusal.reason for refusal in flash.refusals}
-    without_second_derivative = {GRAPH, "squared norm (authors' release)", "CosineSim", "OL_AUX", "Gated ARML"}
-    assert set(refused) == {*without_second_derivative, DUAL}
-    assert "forward AD" in refused[DUAL]
-    assert all("flash_attention" in refused[name] for name in without_second_derivative)
-    assert {row.name for row in flash.rows} == {way.name for way in ways()} - set(refused)
-    assert all("Another way" not in reason and "\n" not in reason for reason in refused.values())
-
-
-def test_every_kind_has_features_for_its_heads_and_a_last_layer():
-    for kind in KINDS:
-        problem = Problem(kind, 1, batch=2)
-        assert problem.features().shape == (2, kind.num_features)
-        names = [name for name, _ in problem.trunk.named_parameters()]
-        assert any(name.startswith(problem.last_layer() + ".") for name in names)
-    assert Problem(RESNET, 1, batch=2).num_parameters() == 11_176_512  # torchvision's 11 689 512 less fc's 513 000
-
-
 def test_without_torchjd_its_rows_are_left_out(monkeypatch):
-    names = {way.name for way in ways()}
-    monkeypatch.setattr(ways_module, "has_torchjd", lambda: False)
-    assert {way.name for way in ways()} == names - {"TorchJD mtl_backward", "TorchJD, chunks of 1"}
+    names = {one.name for one in contenders()}
+    monkeypatch.setattr(contenders_module, "has_torchjd", lambda: False)
+    assert {one.name for one in contenders()} == names - {"TorchJD mtl_backward", "TorchJD, chunks of 1"}
 
 
-def test_by_hand_is_a_sum():
+def test_the_sum_by_hand_is_a_sum():
     problem = Problem(MLP, 1, batch=2)
-    by_hand(problem)()
+    sum_by_hand(problem)()
     assert gradients_left(problem)[0].abs().sum() > 0

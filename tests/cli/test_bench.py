@@ -4,17 +4,15 @@ import json
 from dataclasses import replace
 
 import pytest
-from bench.made_results import made_result, row, with_row
+from bench.made_results import cost, made_result, with_cost
 
+from arml.bench import session
 from arml.bench.contenders import GRAPH
-from arml.bench.expected_traffic import Traffic
-from arml.bench.processes import Row
-from arml.bench.result import read, write
-from arml.bench.timing import Timing
+from arml.bench.result import ProcessCost, read_result, write_result
 from arml.cli import bench, main
 
 TINY = ("--kinds", "mlp", "--num-aux", "2", "3", "--repeats", "1", "--batch", "4")
-ON_TWO = Row("double_backward", 2, Traffic(1, 176), Traffic(3, 152), Timing(0.005, 0.004, 0.006, 3), 0, 2.5)
+ON_TWO = ProcessCost("ResNet18", 10, "double_backward", 2, 1, 176, 3, 152, 5.0, 4.0, 6.0, 3, 0, 2.5)
 
 
 def words(text):
@@ -39,7 +37,7 @@ def test_everything_is_measured_shown_and_written(tmp_path, capsys):
     assert all(cases["fixed weights", k]["ratio"] == 1 for k in (2, 3))
     assert all(one["peak_bytes"] > 0 for one in cases.values())
     # What it keeps in memory: a gradient for every task, one more task, one more gradient.
-    stored = [cases["one backward a task (LibMTL)", k]["extra_bytes"] for k in (2, 3)]
+    stored = [cases["one backward per task (LibMTL)", k]["extra_bytes"] for k in (2, 3)]
     assert stored[1] - stored[0] == pytest.approx(4 * found["kinds"][0]["parameters"], rel=0.01)
     ours = [cases["double_backward", k]["extra_bytes"] for k in (2, 3)]
     assert abs(ours[1] - ours[0]) < 0.01 * 4 * found["kinds"][0]["parameters"]
@@ -51,25 +49,25 @@ def test_everything_is_measured_shown_and_written(tmp_path, capsys):
 def test_a_quick_look_leaves_out_what_is_slow_and_says_that_it_is_one(tmp_path, capsys):
     assert main(["bench", *TINY, "--quick", "--parts", "--out", str(tmp_path)]) == 0
     assert "This was a quick look" in capsys.readouterr().out
-    found = read(tmp_path / "cost.json")
-    assert found.row("MLP", "one_by_one", 2).peak_bytes is None
-    assert found.row("MLP", GRAPH, 2).peak_bytes is not None
+    found = read_result(tmp_path / "cost.json")
+    assert found.timing("MLP", "one_by_one", 2).peak_bytes is None
+    assert found.timing("MLP", GRAPH, 2).peak_bytes is not None
 
 
-def test_a_missed_target_is_told_by_words_and_by_the_exit_code(tmp_path, capsys):
-    path = write(made_result(), tmp_path, {})
+def test_a_missed_target_shows_in_words_and_by_the_exit_code(tmp_path, capsys):
+    path = write_result(made_result(), tmp_path, {})
     assert main(["bench", "--again", str(path), "--out", str(tmp_path / "again")]) == 0
     assert "12 of 12 targets that could be judged are met." in capsys.readouterr().out
-    path = write(with_row(made_result(), row(GRAPH, 39, 5.0)), tmp_path, {})
+    path = write_result(with_cost(made_result(), cost(GRAPH, 39, 5.0)), tmp_path, {})
     assert main(["bench", "--again", str(path), "--out", str(tmp_path / "again")]) == 1
     out = words(capsys.readouterr().out)
     assert "Not met: ResNet18, K = 39: a step that updates, double_backward: of its time: second backward 75%" in out
     assert "11 of 12 targets" in out
-    assert read(tmp_path / "again" / "cost.json") == read(path)
+    assert read_result(tmp_path / "again" / "cost.json") == read_result(path)
 
 
 def test_stopping_keeps_what_is_finished(tmp_path, capsys, monkeypatch):
-    real, kinds = bench.costs_of, []
+    real, kinds = session.kind_costs, []
 
     def until_stopped(kind, *rest, **options):
         kinds.append(kind.name)
@@ -78,27 +76,27 @@ def test_stopping_keeps_what_is_finished(tmp_path, capsys, monkeypatch):
             raise KeyboardInterrupt
         return real(kind, *rest, **options)
 
-    monkeypatch.setattr(bench, "costs_of", until_stopped)
+    monkeypatch.setattr(session, "kind_costs", until_stopped)
     options = [*TINY, "--parts", "--out", str(tmp_path)]
     options[1:2] = ["mlp", "transformer"]
     assert main(["bench", *options]) == 130
     assert kinds == ["MLP", "transformer"]
-    assert [facts.name for facts in read(tmp_path / "cost.json").kinds] == ["MLP"]
+    assert [facts.name for facts in read_result(tmp_path / "cost.json").kinds] == ["MLP"]
     assert (tmp_path / "tables.md").read_text().startswith("## MLP, batch 4")
     assert "What is finished is kept" in words(capsys.readouterr().err)
 
 
 def test_parts_go_into_the_result_and_are_judged(tmp_path, monkeypatch, capsys):
     made = made_result()
-    monkeypatch.setattr(bench.schedule, "whole_runs", lambda *_: [replace(run, whole=1.2) for run in made.schedule])
-    monkeypatch.setattr(bench.schedule, "after_convergence", lambda *_: made.settled[0])
-    monkeypatch.setattr(bench.phases, "phases_of", lambda *_: list(made.phases))
-    monkeypatch.setattr(bench.phases, "operations_of", lambda *_: [])
-    monkeypatch.setattr(bench.scaling, "over_batches", lambda *_: list(made.scaling))
-    monkeypatch.setattr(bench.scaling, "over_parameters", lambda *_: [])
-    monkeypatch.setattr(bench.processes, "measured", lambda *_: [ON_TWO])
+    monkeypatch.setattr(session.whole_run, "whole_runs", lambda *_: [replace(run, whole=1.2) for run in made.schedule])
+    monkeypatch.setattr(session.whole_run, "settled_cost", lambda *_: made.settled[0])
+    monkeypatch.setattr(session.step_profile, "step_phases", lambda *_: list(made.phases))
+    monkeypatch.setattr(session.step_profile, "step_operations", lambda *_: [])
+    monkeypatch.setattr(session.scaling, "costs_over_batches", lambda *_: list(made.scaling))
+    monkeypatch.setattr(session.scaling, "costs_over_parameters", lambda *_: [])
+    monkeypatch.setattr(session.processes, "process_costs", lambda *_: [ON_TWO])
     assert main(["bench", "--kinds", "--out", str(tmp_path)]) == 1
-    found = read(tmp_path / "cost.json")
+    found = read_result(tmp_path / "cost.json")
     assert (found.settled, found.phases, found.scaling) == (made.settled, made.phases, made.scaling)
     assert [(one.name, one.update_bytes, one.ms) for one in found.processes] == [("double_backward", 152, 5.0)] * 2
     tables = (tmp_path / "tables.md").read_text()
@@ -109,10 +107,11 @@ def test_parts_go_into_the_result_and_are_judged(tmp_path, monkeypatch, capsys):
 
 def test_torchjd_is_not_needed(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(bench, "has_torchjd", lambda: False)
+    monkeypatch.setattr(session, "has_torchjd", lambda: False)
     monkeypatch.setattr("arml.bench.contenders.has_torchjd", lambda: False)
     assert main(["bench", *TINY, "--parts", "--out", str(tmp_path)]) == 0
     assert "pip install arml[torchjd]" in capsys.readouterr().out
-    found = read(tmp_path / "cost.json")
+    found = read_result(tmp_path / "cost.json")
     assert "torchjd" not in found.environment
     assert not any("TorchJD" in name for name in found.kinds[0].ways)
 

@@ -9,7 +9,8 @@ from dataclasses import fields, replace
 
 import pytest
 import tyro
-from report.made_records import cost_file, ssl_runs, write
+from bench.made_results import cost_file
+from report.made_records import ssl_runs, write
 
 from arml.cli import main
 from arml.cli.main import COMMANDS
@@ -60,6 +61,26 @@ def test_report_of_nothing_says_what_to_give(tmp_path, capsys):
     assert "Found neither a folder nor a file" in words(capsys.readouterr().err)
     assert main(["report"]) == 1
     assert "No runs are given" in words(capsys.readouterr().err)
+
+
+def test_cost_files_become_a_chart_and_those_that_cannot_be_read_are_listed(tmp_path, capsys):
+    """As single files, below folders, and without any run."""
+    (tmp_path / "runs" / "bench").mkdir(parents=True)
+    (tmp_path / "wrong").mkdir()
+    cost_file(tmp_path / "runs" / "bench" / "cost.json")
+    wrong = tmp_path / "wrong" / "cost.json"
+    wrong.write_text('{"something": "else"}')
+    page = tmp_path / "report" / "index.html"
+    for runs in (tmp_path / "runs", tmp_path / "runs" / "bench" / "cost.json"):
+        assert main(["report", str(runs), str(wrong), "--out", str(page.parent), "--figures", "0"]) == 0
+        line = f"skipped {wrong}: is no result of `arml bench`, or one of another version (KeyError('timings'))"
+        assert line in capsys.readouterr().out
+        assert "Cost of an update against the number of auxiliary tasks" in page.read_text()
+        assert f"skipped {wrong}" in page.read_text()
+        page.unlink()
+    assert main(["report", str(wrong), "--out", str(page.parent)]) == 1
+    assert "There is no record of a run in" in words(capsys.readouterr().err)
+    assert main(["labels", str(tmp_path / "runs")]) == 1
 
 
 def test_labels_shows_what_is_needed_and_saved(tmp_path, capsys):

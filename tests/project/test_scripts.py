@@ -46,7 +46,7 @@ def test_step_reports_and_records_every_variant(tmp_path: Path) -> None:
     output = tmp_path / "deep" / "step.json"
     ran = run("benchmarks/step.py", "--quick", "--output", str(output))
     assert ran.returncode == 0, ran.stderr
-    assert all(name in ran.stdout for name in ["images a second", "of a whole step", "Memory format", "WRN-10-1"])
+    assert all(name in ran.stdout for name in ["images per second", "of a whole step", "Memory format", "WRN-10-1"])
 
     found = json.loads(output.read_text())
     assert found["settings"]["clock"] == "process_time"

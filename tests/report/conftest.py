@@ -1,7 +1,7 @@
 """Fixtures that several rooms of the report share."""
 
 import pytest
-from report.made_records import cost_file, dg_runs, mlc_runs, ssl_runs, write
+from report.made_records import dg_runs, finished_chart, mlc_runs, ssl_runs, write
 from report.made_reports import compare, make_charts
 
 from arml.lab.run_kinds import Domains, SemiSupervised
@@ -27,8 +27,7 @@ def charts(tmp_path_factory):
     ssl_runs(path, labels=(50, 100))
     mlc_runs(path)
     dg_runs(path)
-    cost_file(path / "cost.json")
-    return make_charts(path)
+    return {**make_charts(path), "cost": finished_chart()}
 
 
 @pytest.fixture

@@ -19,12 +19,11 @@ def cell_texts(sheet):
 
 def make_charts(path):
     """All charts on what is below ``path``, by key."""
-    collected = collect([path])
-    compared = comparisons(collected.recorded)
+    compared = compare(path)
     charts = [chart for comparison in compared for chart in subject_charts(comparison)]
-    return {chart.key: chart for chart in [*charts, *charts_over_subjects(compared, collected.costs)]}
+    return {chart.key: chart for chart in [*charts, *charts_over_subjects(compared)]}
 
 
-def report_on(path, *, paper=False):
+def report_on(path, *, paper=False, charts=()):
     """The report on what is below ``path``, with commands that use no preset."""
-    return make_report(collect([path]), paper=paper, defaults=lambda run: ([], type(run)()))
+    return make_report(collect([path]), paper=paper, defaults=lambda run: ([], type(run)()), charts=charts)

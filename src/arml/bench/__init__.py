@@ -1,12 +1,20 @@
-"""What learning the weights costs: our ways to compute an update and those of others, measured side by side.
+"""What learning the weights costs: our engines and other libraries, measured side by side.
 
-- ``problems``: networks with K auxiliary tasks, on made-up data
-- ``peers``: how others compute task gradients
-- ``ways``: the training steps that are compared
-- ``measure``: time and memory of a step
-- ``result``: everything that was measured, as one file
-- ``costs``: every way against K; ``schedule``: whole runs; ``phases``: where time goes; ``scaling``: other sizes
-- ``processes``: what several processes send each other
-- ``targets``: what the cost should be, and whether it is
-- ``sheets``, ``charts``: results as tables and figures
+Each file imports only from files above it:
+
+- ``timing``: time and memory of a training step
+- ``problems``: networks with K auxiliary tasks on random data
+- ``peers``: training steps as others compute them
+- ``contenders``: the training steps that are compared
+- ``result``: everything that was measured, as one file (cost.json)
+- ``costs``: every contender against K
+- ``scaling``: other batches and numbers of parameters
+- ``step_profile``: where the time of a step goes
+- ``whole_run``: whole runs, and steps after the weights have settled
+- ``expected_traffic``: passes, memory and messages on paper
+- ``processes``: time and messages on several processes
+- ``cost_targets``: what an update may cost, and whether it costs more
+- ``process_tables``, ``tables``, ``cost_charts``: a result as tables and figures
+- ``session``: what to measure -> results
+- ``publish``: a result -> files and a verdict
 """

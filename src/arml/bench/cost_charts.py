@@ -1,25 +1,55 @@
-"""What was measured, as figures."""
+"""A result as figures."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from arml.bench.contenders import FIXED
-from arml.bench.result import KindFacts, Result
+from arml.bench.result import Cost, KindFacts, Result, relative_cost
 from arml.report.charts.chart import Lines, Panel, Series
-from arml.report.charts.over_subjects import cost_chart
-from arml.report.data.records import cost
+from arml.report.charts.one_subject import describe_ends
 from arml.report.output.matplotlib_figures import MOST_PANELS
 
 
 def charts(result: Result) -> list[Lines]:
-    """Time and memory against K, a panel for each kind, as many in a figure as files have room for."""
+    """Time and memory against K, one panel per kind of network, in figures with no more panels than files can show."""
     if not result.timings:
         return []
-    return [*_split(cost_chart([cost(asdict(row)) for row in result.timings])), *_split(memory_chart(result))]
+    costs = [relative_cost(asdict(timing)) for timing in result.timings]
+    return [*_split(cost_chart(costs)), *_split(memory_chart(result))]
+
+
+def cost_chart(costs: Sequence[Cost]) -> Lines:
+    """Cost of a step that updates the weights against the number of auxiliary tasks, one panel per kind of network."""
+    panels = tuple(_cost_panel(kind, costs) for kind in dict.fromkeys(cost.kind for cost in costs))
+    ends = " ".join(
+        describe_ends(f"At the largest K{', ' + panel.title if panel.title else ''}", panel) for panel in panels
+    )
+    return Lines(
+        "cost",
+        "Cost of an update against the number of auxiliary tasks",
+        "Time of a training step that updates the weights; 1 is the same step with fixed weights. The band spans the "
+        f"quartiles. {ends}",
+        "auxiliary tasks K",
+        "time, fixed weights = 1",
+        panels,
+        log_x=True,
+        log_y=True,
+        level=1.0,
+        level_title=FIXED,
+    )
+
+
+def _cost_panel(kind: str, costs: Sequence[Cost]) -> Panel:
+    of_kind = sorted((cost for cost in costs if cost.kind == kind), key=lambda cost: cost.num_aux)
+    names = dict.fromkeys(cost.name for cost in costs if cost.kind == kind)
+    grouped = {name: [cost for cost in of_kind if cost.name == name] for name in names}
+    columns = {name: zip(*(cost[1:5] for cost in members), strict=True) for name, members in grouped.items()}
+    return Panel(kind, tuple(Series(name, *(list(column) for column in found)) for name, found in columns.items()))
 
 
 def memory_chart(result: Result) -> Lines:
     """Memory beyond a step with fixed weights, in units of the parameters."""
-    panels = [Panel(facts.name, _curves(result, facts)) for facts in result.kinds]
+    panels = [Panel(facts.name, _memory_curves(result, facts)) for facts in result.kinds]
     return Lines(
         "memory",
         "Extra memory of an update against the number of auxiliary tasks",
@@ -34,18 +64,18 @@ def memory_chart(result: Result) -> Lines:
     )
 
 
-def _curves(result: Result, facts: KindFacts) -> tuple[Series, ...]:
-    measured = [row for row in result.timings if row.kind == facts.name and row.extra_bytes is not None]
-    names = [name for name in dict.fromkeys(row.name for row in measured) if name != FIXED]
-    grouped = {name: [row for row in measured if row.name == name] for name in names}
+def _memory_curves(result: Result, facts: KindFacts) -> tuple[Series, ...]:
+    measured = [one for one in result.timings if one.kind == facts.name and one.extra_bytes is not None]
+    names = [name for name in dict.fromkeys(one.name for one in measured) if name != FIXED]
+    grouped = {name: [one for one in measured if one.name == name] for name in names}
     return tuple(
-        Series(name, [row.num_aux for row in rows], [(row.extra_bytes or 0) / 4 / facts.parameters for row in rows])
-        for name, rows in grouped.items()
+        Series(name, [one.num_aux for one in costs], [(one.extra_bytes or 0) / 4 / facts.parameters for one in costs])
+        for name, costs in grouped.items()
     )
 
 
 def _split(chart: Lines) -> list[Lines]:
-    """Figures that are drawn whole: the first keeps its name, the others are numbered."""
+    """Figures with no more panels than a file can show: the first keeps its key, the others are numbered."""
     parts = [chart.panels[i : i + MOST_PANELS] for i in range(0, len(chart.panels), MOST_PANELS)]
     return [
         chart._replace(key=chart.key if number == 1 else f"{chart.key}-{number}", panels=panels)

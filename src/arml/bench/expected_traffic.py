@@ -1,4 +1,4 @@
-"""What an update of the weights takes in passes, memory and messages, on paper: also for networks that do not fit here.
+"""The passes, memory and messages of an update of the weights on paper, also for networks that do not fit here.
 
 Letters: P shared parameters, H parameters of the heads, K auxiliary tasks, n processes, E steps from one update to the
 next.
@@ -12,46 +12,47 @@ from arml.schedule import Growing
 ONE_BY_ONE, PAIRWISE, NORMS, GRAM = "one_by_one", "pairwise", "norms (GradNorm)", "Gram matrix"
 STORED = "every gradient stored (LibMTL, TorchJD)"
 FLOAT32, FLOAT64 = 4, 8
-"""Bytes of a number: gradients are sent in the parameters' precision, losses and inner products in float64."""
+"""Bytes per number: gradients are sent in the parameters' precision, losses and inner products in float64."""
 
 
 class Traffic(NamedTuple):
-    """All-reduces of one step, and the bytes that a process hands to them.
+    """The all-reduces of one step, and the bytes that a process passes to them.
 
-    What leaves the process depends on how they are summed up: on a ring 2 (n - 1) / n times as many, whoever sends.
+    The bytes that leave a process depend on the algorithm: on a ring they are 2 (n - 1) / n times as many.
     """
 
     messages: int
     bytes: int
 
 
-class Expected(NamedTuple):
-    """A training step that updates the weights in one way, on paper."""
+class ExpectedCost(NamedTuple):
+    """A training step that updates the weights by one engine, on paper."""
 
-    way: str
+    name: str
     passes: int
     """Work of a step that updates, in forward passes through the trunk; fixed weights: 3."""
     memory: int
-    """Bytes that an update needs at its peak, besides activations."""
+    """Bytes that an update needs at its peak, in addition to activations."""
     graphs: int
-    """Graphs kept at once: 2 where the graph of a backward pass stands beside that of the forward pass."""
+    """Graphs kept at once: 2 where the graph of a backward pass is kept in addition to that of the forward pass."""
     gradients: int
     """Bytes that DDP sends in every step."""
     update: Traffic
-    """What an update sends in addition."""
+    """Sent by an update in addition."""
     run_time: float
-    """Of a run that updates in every E-th step; fixed weights: 1."""
+    """Time of a run that updates in every E-th step; fixed weights: 1."""
     run_traffic: float
     """Bytes sent in such a run; fixed weights: 1."""
 
 
-def expected(
+def expected_costs(
     num_parameters: int, num_aux: int, *, num_head_parameters: int = 0, every: int = Growing().most, processes: int = 2
-) -> list[Expected]:
-    """What to expect of every way, fixed weights first: P = ``num_parameters``, H = ``num_head_parameters``, and so on.
+) -> list[ExpectedCost]:
+    """The expected cost of every engine, fixed weights first.
 
-    Let T = 1 + K. A step with fixed weights is a forward pass (1) and a backward pass (2), and DDP sends 4 (P + H)
-    bytes. All parameters are float32; passes through the heads are neglected. An update adds:
+    The arguments are P, K, H, E and n. Let T = 1 + K. A step with fixed weights is a forward pass (1) and a backward
+    pass (2), and DDP sends 4 (P + H) bytes. All parameters are float32; passes through the heads are neglected. An
+    update adds:
 
     - along a direction (ARML): the gradient r of the direction (2) and the derivatives along it. These are another
       backward pass (2) for ``double_backward``, a pass with values and two products each (3) for ``DualNumbers``, two
@@ -61,14 +62,14 @@ def expected(
     - norms, a Gram matrix: T backward passes. Sent: 16 T bytes, and T gradients, 4 P bytes each: one by one, or all
       in one message.
 
-    ``memory`` counts tensors of 4 P bytes. Several processes need another one for the message, where it is not the
-    place of something else; ``pairwise`` and the Gram matrix have T rows, and the gradient that becomes one of them.
-    What is stored of the graph is not a matter of P: see ``graphs``.
+    ``memory`` counts tensors of 4 P bytes. Several processes need one more for the message, unless it reuses the
+    memory of another tensor; ``pairwise`` and the Gram matrix have T rows, and the gradient that becomes one of them.
+    The memory of a graph does not depend on P: see ``graphs``.
 
-    Others store T gradients in every step, from which they train without another backward pass. They have nothing
-    for several processes: the T gradients would have to be sent in place of DDP's one.
+    Others store T gradients in every step, and train from these without another backward pass. They do not support
+    several processes: the T gradients would have to be sent instead of DDP's one.
 
-    >>> _, by_graph, *_ = expected(1_000_000_000, 200, every=10)
+    >>> _, by_graph, *_ = expected_costs(1_000_000_000, 200, every=10)
     >>> by_graph.update
     Traffic(messages=3, bytes=4000004832)
     >>> round(by_graph.run_traffic, 3)
@@ -80,26 +81,26 @@ def expected(
     losses = 2 * t * FLOAT64
     along = Traffic(3, losses + gradient + (t + 1) * FLOAT64)
 
-    def row(way: str, passes: int, kept: int, sent: Traffic, *, graphs: int = 1, every: int = every) -> Expected:
+    def cost(name: str, passes: int, kept: int, sent: Traffic, *, graphs: int = 1, every: int = every) -> ExpectedCost:
         update = sent if several else Traffic(0, 0)
         run_time, run_traffic = 1 + (passes / 3 - 1) / every, 1 + update.bytes / every / max(ddp, 1)
-        return Expected(way, passes, kept * gradient, graphs, ddp, update, run_time, run_traffic)
+        return ExpectedCost(name, passes, kept * gradient, graphs, ddp, update, run_time, run_traffic)
 
     return [
-        row(FIXED, 3, 0, Traffic(0, 0)),
-        row(GRAPH, 7, 2 if several else 1, along, graphs=2),
-        row(DUAL, 8, 3 if several else 1, along),
-        row(DIFFERENCES, 7, 3 if several else 2, along),
-        row(ONE_BY_ONE, 5 + 2 * t, 3, along),
-        row(PAIRWISE, 3 + 2 * t, t + 2 if several else t + 1, along),
-        row(NORMS, 3 + 2 * t, 3 if several else 2, Traffic(1 + t, losses + t * gradient)),
-        row(GRAM, 3 + 2 * t, 2 * t if several else t + 1, Traffic(2, losses + t * gradient)),
-        row(STORED, 1 + 2 * t, t, Traffic(t - 1, (t - 1) * gradient), every=1),
+        cost(FIXED, 3, 0, Traffic(0, 0)),
+        cost(GRAPH, 7, 2 if several else 1, along, graphs=2),
+        cost(DUAL, 8, 3 if several else 1, along),
+        cost(DIFFERENCES, 7, 3 if several else 2, along),
+        cost(ONE_BY_ONE, 5 + 2 * t, 3, along),
+        cost(PAIRWISE, 3 + 2 * t, t + 2 if several else t + 1, along),
+        cost(NORMS, 3 + 2 * t, 3 if several else 2, Traffic(1 + t, losses + t * gradient)),
+        cost(GRAM, 3 + 2 * t, 2 * t if several else t + 1, Traffic(2, losses + t * gradient)),
+        cost(STORED, 1 + 2 * t, t, Traffic(t - 1, (t - 1) * gradient), every=1),
     ]
 
 
 def check_positive(**counts: int) -> None:
-    """Raises unless every count is at least 1."""
+    """Raise an error unless every count is at least 1."""
     for name, count in counts.items():
         if count < 1:
             raise ValueError(f"`{name}` should be at least 1. Got {count}.")

@@ -1,33 +1,31 @@
-"""Training steps as others compute them: they know the gradient of every task, or differentiate its squared norm."""
+"""Training steps as others compute them: they store the gradient of every task, or differentiate a squared norm."""
 
-from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from arml.bench.problems import Problem
+from arml.bench.timing import Step
 from arml.gradients.backward import differentiate
 from arml.methods import project_to_simplex
 
-Step: TypeAlias = Callable[[], None]
 RATE = 1e-6
-"""beta, the step size of the weights: so small that they stay near 1, and every step does the same work."""
-NO_TORCHJD = "TorchJD is not installed, its rows are left out; get it with `pip install arml[torchjd]`."
+"""beta, the step size of the weights: so small that they stay near 1 and every step does the same work."""
+NO_TORCHJD = "TorchJD is not installed, so its rows are left out. Get it with `pip install arml[torchjd]`."
 
 
 def has_torchjd() -> bool:
-    """Whether TorchJD, an optional extra, is there."""
+    """Whether TorchJD, an optional extra, is installed."""
     return find_spec("torchjd") is not None
 
 
 def torchjd_step(problem: Problem, chunk: int | None) -> Step:
-    """TorchJD's ``mtl_backward``: the Jacobian of all losses, of which the mean is taken, its cheapest answer.
+    """TorchJD's ``mtl_backward``: the Jacobian of all losses, aggregated by its mean, TorchJD's cheapest aggregator.
 
-    ``chunk`` losses are differentiated at once; ``None``: all of them, its default.
+    ``chunk`` losses are differentiated at once. ``None``, TorchJD's default, means all of them.
     """
-    from torchjd.aggregation import Mean  # here: it is an optional extra
+    from torchjd.aggregation import Mean  # imported here: it is an optional extra
     from torchjd.autojac import jac_to_grad, mtl_backward
 
     def step() -> None:
@@ -41,11 +39,11 @@ def torchjd_step(problem: Problem, chunk: int | None) -> Step:
 
 
 def one_backward_per_task(problem: Problem, rate: float = RATE) -> Step:
-    """LibMTL's way: one ``backward()`` for each task, its gradient copied into a row of a matrix J [1 + K, P].
+    """LibMTL: one ``backward()`` per task; each gradient is copied into a row of a matrix J [1 + K, P].
 
     With r = g_0 - sum_k alpha_k g_k one ARML step is alpha <- project(alpha + 2 beta <g_k, r>). The trunk's gradient is
-    w J with w = (1, alpha), without a further pass. Heads got theirs from the same passes; LibMTL leaves them at weight
-    1, here they are scaled, so that this is the same training step as all others.
+    w J with w = (1, alpha), without a further pass. The same passes give the gradients of the heads. LibMTL leaves
+    those at weight 1; here they are scaled, so that this is the same training step as all others.
     """
     trunk = list(problem.trunk.parameters())
     alpha = torch.ones(len(problem.tasks), device=trunk[0].device)
@@ -81,25 +79,25 @@ def _write_gradients(problem: Problem, trunk: list[torch.nn.Parameter], w: Tenso
 
 
 def squared_norm(problem: Problem, rate: float = RATE) -> Step:
-    """The authors' release: the gradient of L_0 - sum_k alpha_k L_k, kept as a graph, its squared norm differentiated.
+    """The authors' release: differentiate the squared norm of the gradient of L_0 - sum_k alpha_k L_k, kept as a graph.
 
-    As there, gradients of all parameters are asked for and those of the heads not used, and the second backward runs
-    through to the parameters, which are switched off meanwhile. Other than there, the weights are projected, not
-    clamped, and the same step also trains, on the graph that is there anyway: the release skips training whenever it
-    updates the weights.
+    As in the release, the gradients of all parameters are computed and those of the heads are not used, and the second
+    backward pass runs through to the parameters, which do not require gradients meanwhile. Unlike the release, the
+    weights are projected, not clamped, and the same step also trains, on the graph that exists anyway: the release
+    skips training whenever it updates the weights.
     """
     trunk, heads = list(problem.trunk.parameters()), list(problem.heads.parameters())
     alpha = torch.ones(len(problem.tasks), device=trunk[0].device, requires_grad=True)
 
     def step() -> None:
         main, *aux = problem.losses_of(problem.features())
-        stacked = torch.stack(aux)
-        gap = differentiate(main - (stacked * alpha).sum(), [*trunk, *heads], create_graph=True)
+        aux_losses = torch.stack(aux)
+        gap = differentiate(main - (aux_losses * alpha).sum(), [*trunk, *heads], create_graph=True)
         objective = torch.stack([part.norm() ** 2 for part in gap[: len(trunk)]]).sum()
         slope = _slope(objective, alpha, [*trunk, *heads])
         with torch.no_grad():
             alpha.copy_(project_to_simplex(alpha - rate * slope, total=float(len(alpha))))
-        problem.descend(main + (stacked * alpha.detach()).sum())
+        problem.descend(main + (aux_losses * alpha.detach()).sum())
 
     return step
 

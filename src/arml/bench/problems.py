@@ -1,4 +1,4 @@
-"""Networks with any number of auxiliary tasks on made-up data, on which the cost of a step does not depend."""
+"""Networks with any number of auxiliary tasks on random data: the cost of a step does not depend on the data."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -16,7 +16,7 @@ from arml.lab.models.wrn import wrn
 
 CLASSES = 2
 TOKENS, WIDTH = 32, 128
-"""Of the transformer: inputs in a sequence, numbers in each of them."""
+"""The transformer's sequences: their length, and the size of each token."""
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class Kind:
     example: tuple[int, ...]
     """Shape of one input."""
     batch: int
-    """Inputs in a batch, unless another number is asked for."""
+    """Inputs per batch by default."""
     quick_batch: int
-    """The same, when there is little time."""
+    """The same for a quick look."""
     passes: Callable[[], AbstractContextManager[None]] = nullcontext
     """Entered around every pass through the trunk."""
 
 
 class Transformer(nn.Module):
-    """Two layers of attention over a short sequence; the mean over its places are the features."""
+    """Two layers of attention over a short sequence; the features are the mean over the sequence."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,14 +61,13 @@ TRANSFORMER = Kind(
     (TOKENS, WIDTH),
     batch=32,
     quick_batch=8,
-    passes=partial(sdpa_kernel, SDPBackend.MATH),  # the one kind of attention that has a second derivative
+    passes=partial(sdpa_kernel, SDPBackend.MATH),  # the only attention kernel that has a second derivative
 )
 FLASH = Kind("transformer, flash attention", Transformer, WIDTH, (TOKENS, WIDTH), batch=32, quick_batch=8)
-KINDS = (MLP, WRN, RESNET, TRANSFORMER, FLASH)
 
 
 class Problem:
-    """A network with a main task and K auxiliary ones, each with a head of its own, and a batch to train it on."""
+    """A network with a main task and K auxiliary ones, each with its own head, and a batch to train it on."""
 
     def __init__(self, kind: Kind, num_aux: int, batch: int | None = None, device: str = "cpu") -> None:
         generator = torch.Generator().manual_seed(0)
@@ -83,15 +82,15 @@ class Problem:
         self.optimizer = torch.optim.SGD(parameters, lr=1e-4, momentum=0.9, fused=True)
 
     def num_parameters(self) -> int:
-        """P, the shared ones."""
+        """P, the number of shared parameters."""
         return sum(p.numel() for p in self.trunk.parameters())
 
     def last_layer(self) -> str:
-        """The name of the trunk's last part with weights."""
+        """The name of the trunk's last layer with weights."""
         return str(self.trunk.last_layer)
 
     def features(self) -> Tensor:
-        """What all heads see, [B, F]."""
+        """The input of every head, [B, F]."""
         with self.kind.passes():
             features: Tensor = self.trunk(self.inputs)
         return features
@@ -101,12 +100,12 @@ class Problem:
         return [cross_entropy(head(features), y) for head, y in zip(self.heads, self.labels, strict=True)]
 
     def losses(self) -> tuple[Tensor, dict[str, Tensor]]:
-        """The main loss, and the auxiliary ones by name: what a closure returns."""
+        """The main loss, and the auxiliary losses by name: what a closure returns."""
         main, *aux = self.losses_of(self.features())
         return main, dict(zip(self.tasks, aux, strict=True))
 
     def descend(self, loss: Tensor) -> None:
-        """Backward, and one step of the optimiser."""
+        """Run the backward pass and one step of the optimiser."""
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()

@@ -1,19 +1,17 @@
-"""Everything that was measured, as one file of JSON."""
+"""Everything that was measured, as one JSON file. The fields of these classes are its keys."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
-from arml.report.data.records import COST
-
-T = TypeVar("T")
+COST = "cost.json"
 
 
 @dataclass(frozen=True)
-class Row:
-    """One way on one kind of network with K tasks."""
+class StepCost:
+    """The step of one contender on one kind of network with K tasks."""
 
     kind: str
     name: str
@@ -26,34 +24,34 @@ class Row:
     high: float
     """Upper quartile."""
     n: int
-    """Turns."""
+    """The number of turns."""
     ratio: float
-    """To a step with fixed weights at the same K."""
+    """The median relative to a step with fixed weights at the same K."""
     peak_bytes: int | None
-    """The most that tensors take during a step, beyond what they took before it; ``None``: not measured."""
+    """The most memory that tensors take during a step, beyond what they took before it; ``None``: not measured."""
     extra_bytes: int | None
-    """How much more that is than for a step with fixed weights."""
+    """``peak_bytes`` beyond that of a step with fixed weights."""
 
     def spread(self) -> float:
-        """Half the distance of the quartiles, in the unit of the ratio."""
+        """Half the distance between the quartiles, in the unit of the ratio."""
         return (self.high - self.low) / 2 * self.ratio / self.median
 
 
 @dataclass(frozen=True)
 class KindFacts:
-    """What was measured on."""
+    """A kind of network, as it was measured."""
 
     name: str
     batch: int
     parameters: int
-    """P, the shared ones."""
+    """P, the number of shared parameters."""
     ways: tuple[str, ...]
-    """Names of the rows, in order."""
+    """Names of the contenders, in order."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A way that has no number, and why."""
+    """A contender that has no number, and why."""
 
     kind: str
     name: str
@@ -63,43 +61,43 @@ class Refusal:
 
 @dataclass(frozen=True)
 class WholeRun:
-    """Training with learned weights on the Reweighter's own schedule, before they settle, against fixed weights."""
+    """Training with learned weights on the Reweighter's default schedule, before they settle, against fixed weights."""
 
     kind: str
     num_aux: int
     closure: bool
-    """Whether the losses were handed over as a closure."""
+    """Whether the Reweighter got a closure."""
     every: int
-    """Steps between two updates in the long run."""
+    """Steps from one update to the next in the long run."""
     blocks: int
-    """Pairs of ``every`` steps of each."""
+    """The number of pairs of blocks, a block being ``every`` steps."""
     fixed_ms: float
     """Milliseconds of a step with fixed weights."""
     ratio: float
-    """In the long run: the whole of the one over the whole of the other."""
+    """Total time with learned weights over total time with fixed ones, in the long run."""
     low: float
     """Lower quartile over pairs of blocks."""
     high: float
     """Upper quartile."""
     steps: int
-    """Of a run from its start."""
+    """The length of a run from its start."""
     whole: float
-    """The ratio over that run, in which updates come more often at first: from ``ratio`` and their number."""
+    """The ratio over that run, computed from ``ratio`` and the number of updates, which come more often at first."""
 
 
 @dataclass(frozen=True)
-class Settled:
+class SettledCost:
     """A step after the weights have settled, against one with fixed weights."""
 
     kind: str
     num_aux: int
     operations: int
-    """Of torch, in the whole training step."""
+    """Operations of torch in the whole training step."""
     fixed_operations: int
     by_hand_operations: int
-    """With a weighted sum that a user wrote, without a Reweighter."""
+    """The same for a weighted sum that a user writes, without a Reweighter."""
     ratio: float
-    """Of times, which should differ by chance only."""
+    """The ratio of the times, which should differ by chance only."""
     low: float
     high: float
 
@@ -114,7 +112,7 @@ class Phase:
     name: str
     ms: float
     share: float
-    """Of the whole step."""
+    """Fraction of the time of the whole step."""
 
 
 @dataclass(frozen=True)
@@ -125,12 +123,12 @@ class Operation:
     name: str
     calls: int
     ms: float
-    """Without the operations it calls itself."""
+    """Milliseconds, without the operations that this one calls."""
 
 
 @dataclass(frozen=True)
-class Scaled:
-    """One way with one size of the problem changed."""
+class ScaledCost:
+    """The step of one contender when one size of the problem is changed."""
 
     axis: str
     value: int
@@ -142,8 +140,8 @@ class Scaled:
 
 
 @dataclass(frozen=True)
-class OnProcesses:
-    """One way on a number of processes that share out a batch."""
+class ProcessCost:
+    """A training step that updates the weights by one engine, on processes that share a batch."""
 
     kind: str
     num_aux: int
@@ -151,70 +149,87 @@ class OnProcesses:
     processes: int
     ddp_messages: int
     ddp_bytes: int
-    """What DDP sends of gradients in every step."""
+    """Gradients that DDP sends in every step, with fixed weights as well. Buffers, which it sends before a pass, do not
+    count."""
     update_messages: int
     update_bytes: int
-    """What the Reweighter sends in a step that updates."""
+    """Sent by the Reweighter in a step that updates."""
     ms: float
+    """Median of the milliseconds, as the first process measures them."""
     low: float
     """Lower quartile."""
     high: float
     """Upper quartile."""
     n: int
-    """Turns."""
+    """The number of turns."""
     refused: int
-    """Turns in which the way noticed that it would have been wrong; not among the ``n``."""
+    """Turns in which the engine noticed that its answer would be wrong; not among the ``n``."""
     ratio: float
-    """To a step with fixed weights on as many processes."""
+    """The median relative to a step with fixed weights on the same number of processes."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """All of it; parts that were not measured are empty."""
+    """Everything that was measured; parts that were not are empty."""
 
     settings: dict[str, Any]
     environment: dict[str, str]
     kinds: tuple[KindFacts, ...] = ()
-    timings: tuple[Row, ...] = ()
+    timings: tuple[StepCost, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     schedule: tuple[WholeRun, ...] = ()
-    settled: tuple[Settled, ...] = ()
+    settled: tuple[SettledCost, ...] = ()
     phases: tuple[Phase, ...] = ()
     operations: tuple[Operation, ...] = ()
-    scaling: tuple[Scaled, ...] = ()
-    processes: tuple[OnProcesses, ...] = ()
+    scaling: tuple[ScaledCost, ...] = ()
+    processes: tuple[ProcessCost, ...] = ()
 
-    def row(self, kind: str, name: str, num_aux: int) -> Row | None:
-        """The measurement of one case, if there is one."""
+    def timing(self, kind: str, name: str, num_aux: int) -> StepCost | None:
+        """The measurement of one case, if it exists."""
         wanted = (kind, name, num_aux)
-        return next((row for row in self.timings if (row.kind, row.name, row.num_aux) == wanted), None)
+        return next((one for one in self.timings if (one.kind, one.name, one.num_aux) == wanted), None)
 
     def num_aux(self) -> list[int]:
         """Every K that was measured."""
-        return sorted({row.num_aux for row in self.timings})
+        return sorted({one.num_aux for one in self.timings})
 
 
-def write(result: Result, folder: Path, more: Mapping[str, Any]) -> Path:
-    """Writes ``cost.json`` into ``folder``, with what else there is to say."""
+class Cost(NamedTuple):
+    """The time of a step that updates the weights with K auxiliary tasks; a step with fixed weights takes 1."""
+
+    name: str
+    num_aux: int
+    """K."""
+    ratio: float
+    low: float
+    """Lower quartile of the turns."""
+    high: float
+    """Upper quartile."""
+    kind: str = ""
+    """The kind of network."""
+
+
+def write_result(result: Result, folder: Path, more: Mapping[str, Any]) -> Path:
+    """Write ``cost.json`` into ``folder``, with ``more`` keys."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / COST
     path.write_text(json.dumps({**asdict(result), **more}, indent=1) + "\n")
     return path
 
 
-def read(path: Path) -> Result:
-    """What :func:`write` wrote."""
+def read_result(path: Path) -> Result:
+    """Read what :func:`write_result` wrote."""
     found = json.loads(path.read_text())
     parts = {
         "kinds": KindFacts,
-        "timings": Row,
+        "timings": StepCost,
         "refusals": Refusal,
         "schedule": WholeRun,
-        "settled": Settled,
+        "settled": SettledCost,
         "phases": Phase,
         "operations": Operation,
-        "scaling": Scaled,
-        "processes": OnProcesses,
+        "scaling": ScaledCost,
+        "processes": ProcessCost,
     }
     try:
         made = {name: tuple(part(**one) for one in found[name]) for name, part in parts.items()}
@@ -227,3 +242,35 @@ def read(path: Path) -> Result:
         raise ValueError(
             f"{path} is no result of `arml bench`, or one of another version ({error!r}). It should hold {names}."
         ) from error
+
+
+def is_cost_file(path: Path) -> bool:
+    """Whether ``path`` itself is to be read as a cost file."""
+    return path.suffix == ".json" and path.is_file()
+
+
+def cost_files(paths: Iterable[Path]) -> list[Path]:
+    """The cost files that ``paths`` stand for, each once: JSON files, and every ``cost.json`` below a folder."""
+    found: dict[Path, Path] = {}
+    for path in paths:
+        inside = [path] if is_cost_file(path) else sorted(path.rglob(COST)) if path.is_dir() else []
+        found |= {p.resolve(): p for p in inside}
+    return list(found.values())
+
+
+def collect_costs(files: Sequence[Path]) -> tuple[list[Cost], list[tuple[Path, str]]]:
+    """The times in all ``files``, and the files that cannot be read with the reason."""
+    costs: list[Cost] = []
+    skipped: list[tuple[Path, str]] = []
+    for path in files:
+        try:
+            costs += [relative_cost(timing) for timing in json.loads(path.read_text())["timings"]]
+        except (KeyError, TypeError, ValueError, ZeroDivisionError, OSError) as error:
+            skipped.append((path, f"is no result of `arml bench`, or one of another version ({error!r})"))
+    return costs, skipped
+
+
+def relative_cost(timing: Mapping[str, Any]) -> Cost:
+    """One of the ``timings`` of a cost file. Older files do not name the kind of network."""
+    low, high = (timing["ratio"] * timing[q] / timing["median"] for q in ("low", "high"))
+    return Cost(timing["name"], timing["num_aux"], timing["ratio"], low, high, timing.get("kind", ""))

@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.profiler import ProfilerActivity, profile
 
-from arml.bench.contenders import reweighter_of
-from arml.bench.peers import RATE, Step
+from arml.bench.contenders import every_step_reweighter
+from arml.bench.peers import RATE
 from arml.bench.problems import Kind, Problem
 from arml.bench.result import Operation, Phase
-from arml.bench.timing import Plan, quiet
+from arml.bench.timing import Plan, Step, silence_profiler
 from arml.methods import ARML
 
 FORWARD, AGAIN = "forward", "pass along the direction (dual numbers)"
@@ -23,7 +23,7 @@ KEPT, DIRECTION, SECOND = (
     "gradient of the direction",
     "second backward, to the weights",
 )
-BESIDES, BACKWARD, OPTIMISER = "Reweighter, all else", "training: backward", "training: optimiser"
+REST, BACKWARD, OPTIMISER = "Reweighter, all else", "training: backward", "training: optimiser"
 MOST_OPERATIONS = 8
 
 
@@ -38,26 +38,26 @@ class _Laps(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is not torch.autograd.grad:
             return func(*args, **(kwargs or {}))
-        with self.lap(self._of_gradient(kept=bool((kwargs or {}).get("create_graph")))):
+        with self.lap(self._gradient_name(keeps_graph=bool((kwargs or {}).get("create_graph")))):
             return func(*args, **(kwargs or {}))
 
-    def _of_gradient(self, *, kept: bool) -> str:
-        if kept:
+    def _gradient_name(self, *, keeps_graph: bool) -> str:
+        if keeps_graph:
             return KEPT
         return SECOND if KEPT in self.seconds else DIRECTION
 
     @contextmanager
     def lap(self, name: str) -> Iterator[None]:
-        """What is done inside counts as ``name``."""
-        start = self.plan.now()
+        """Count the time inside as ``name``."""
+        start = self.plan.read_clock()
         yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + self.plan.now() - start
+        self.seconds[name] = self.seconds.get(name, 0.0) + self.plan.read_clock() - start
 
 
-def phases_of(kind: Kind, num_aux: int, batch: int | None, plan: Plan, repeats: int) -> list[Phase]:
-    """The parts of an update step, without and with a closure; the median of ``repeats`` steps after two others.
+def step_phases(kind: Kind, num_aux: int, batch: int | None, plan: Plan, repeats: int) -> list[Phase]:
+    """The parts of a step that updates, without and with a closure: medians of ``repeats`` steps after two warm-ups.
 
-    Parts are timed one by one in the same step. What the Reweighter does besides its passes is the rest of its call.
+    Parts are timed one by one in the same step. The time of the Reweighter's call outside its passes is one part.
     """
     found = []
     for closure in (False, True):
@@ -71,27 +71,27 @@ def phases_of(kind: Kind, num_aux: int, batch: int | None, plan: Plan, repeats: 
 
 def _timed_step(problem: Problem, plan: Plan, *, closure: bool) -> Callable[[], dict[str, float]]:
     """A training step that returns the seconds of its parts, in order."""
-    reweighter = reweighter_of(problem, ARML(lr=RATE), problem.trunk)
+    reweighter = every_step_reweighter(problem, ARML(lr=RATE), problem.trunk)
 
     def step() -> dict[str, float]:
         with _Laps(plan) as laps:
             losses = _timed_losses(problem, laps)
-            start = plan.now()
+            start = plan.read_clock()
             loss = reweighter(closure=losses) if closure else reweighter(*losses())
-            besides = plan.now() - start - sum(laps.seconds.values())
+            rest = plan.read_clock() - start - sum(laps.seconds.values())
             problem.optimizer.zero_grad()
             with laps.lap(BACKWARD):
                 loss.backward()
             with laps.lap(OPTIMISER):
                 problem.optimizer.step()
         passes = {name: s for name, s in laps.seconds.items() if name not in (BACKWARD, OPTIMISER)}
-        return {**passes, BESIDES: besides, **{name: laps.seconds[name] for name in (BACKWARD, OPTIMISER)}}
+        return {**passes, REST: rest, **{name: laps.seconds[name] for name in (BACKWARD, OPTIMISER)}}
 
     return step
 
 
 def _timed_losses(problem: Problem, laps: _Laps) -> Callable[[], tuple[Tensor, dict[str, Tensor]]]:
-    """Computes the losses; the first time that is the forward pass, after that a pass of the update."""
+    """A closure whose first call counts as the forward pass, and every later call as a pass of the update."""
 
     def losses() -> tuple[Tensor, dict[str, Tensor]]:
         with laps.lap(AGAIN if FORWARD in laps.seconds else FORWARD):
@@ -100,27 +100,27 @@ def _timed_losses(problem: Problem, laps: _Laps) -> Callable[[], tuple[Tensor, d
     return losses
 
 
-def operations_of(kind: Kind, num_aux: int, batch: int | None, plan: Plan) -> list[Operation]:
-    """The operations that take the most time in an update step, by the profiler's account of it, calls left out."""
+def step_operations(kind: Kind, num_aux: int, batch: int | None, plan: Plan) -> list[Operation]:
+    """The most expensive operations of a step that updates, without and with a closure, by torch's profiler."""
     found = []
     for closure in (False, True):
         problem = Problem(kind, num_aux, batch, plan.device)
-        reweighter = reweighter_of(problem, ARML(lr=RATE), problem.trunk)
-        step = _step(problem, reweighter, closure=closure)
-        step()
-        found += [Operation(closure, *one) for one in most_expensive(step)]
+        reweighter = every_step_reweighter(problem, ARML(lr=RATE), problem.trunk)
+        step = _training_step(problem, reweighter, closure=closure)
+        step()  # warm-up
+        found += [Operation(closure, *one) for one in expensive_operations(step)]
     return found
 
 
-def _step(problem: Problem, reweighter: Callable[..., Tensor], *, closure: bool) -> Step:
+def _training_step(problem: Problem, reweighter: Callable[..., Tensor], *, closure: bool) -> Step:
     if closure:
         return lambda: problem.descend(reweighter(closure=problem.losses))
     return lambda: problem.descend(reweighter(*problem.losses()))
 
 
-def most_expensive(step: Step) -> list[tuple[str, int, float]]:
-    """Name, number of calls and milliseconds of the operations that take the most time, each without what it calls."""
-    with quiet(), profile(activities=[ProfilerActivity.CPU]) as profiler:
+def expensive_operations(step: Step) -> list[tuple[str, int, float]]:
+    """Name, calls and milliseconds of the operations that take the most time, without the operations they call."""
+    with silence_profiler(), profile(activities=[ProfilerActivity.CPU]) as profiler:
         step()
     averages = sorted(profiler.key_averages(), key=lambda one: -one.self_cpu_time_total)
     return [(one.key, one.count, one.self_cpu_time_total / 1000) for one in averages[:MOST_OPERATIONS]]

@@ -1,25 +1,25 @@
-"""What was measured, as tables."""
+"""A result as tables."""
 
 from collections.abc import Iterable, Sequence
 
 from arml.bench.contenders import DUAL, FIXED, GRAPH
-from arml.bench.cost_targets import MOST, Target
-from arml.bench.expected_traffic import expected
+from arml.bench.cost_targets import MOST, CostTarget
+from arml.bench.expected_traffic import expected_costs
 from arml.bench.process_tables import expected_sheet, processes_sheet
-from arml.bench.result import KindFacts, Result, Row
+from arml.bench.result import KindFacts, Result, StepCost
 from arml.report.tables.sheet import Cell, Sheet, text
 from arml.schedule import Growing
 
 MEMORY = (
     "Memory: the most that tensors take at once during the step (activations, graphs, gradients, workspaces), beyond "
-    "what parameters, optimiser and data take all the time. One step, every allocation counted."
+    "what parameters, optimiser and data always take. Every allocation of one step is counted."
 )
 HUGE = 1_000_000_000
-"""Parameters of a network for which there is no room here."""
+"""Parameters of a network that does not fit here."""
 
 
-def sheets(result: Result, judged: Sequence[Target]) -> list[Sheet]:
-    """All tables that there is something for."""
+def sheets(result: Result, judged: Sequence[CostTarget]) -> list[Sheet]:
+    """All tables that have rows."""
     by_kind = [sheet for facts in result.kinds for sheet in (time_sheet(result, facts), memory_sheet(result, facts))]
     every = result.schedule[0].every if result.schedule else Growing().most
     others = (
@@ -29,84 +29,84 @@ def sheets(result: Result, judged: Sequence[Target]) -> list[Sheet]:
         operations_sheet(result),
         *(scaling_sheet(result, axis) for axis in dict.fromkeys(one.axis for one in result.scaling)),
         processes_sheet(result),
-        *([expected_sheet(expected(HUGE, MOST, every=every), HUGE, MOST, every)] if result.processes else []),
+        *([expected_sheet(expected_costs(HUGE, MOST, every=every), HUGE, MOST, every)] if result.processes else []),
         targets_sheet(judged),
     )
     return [sheet for sheet in (*by_kind, *others) if sheet.rows]
 
 
 def time_sheet(result: Result, facts: KindFacts) -> Sheet:
-    """Ratios of a kind: rows are ways, columns K."""
+    """Ratios on one kind of network: rows are contenders, columns K."""
     columns = result.num_aux()
-    cells = {name: [_ratio(result.row(facts.name, name, k)) for k in columns] for name in facts.ways}
-    fixed = [_milliseconds(result.row(facts.name, FIXED, k)) for k in columns]
+    cells = {name: [_ratio(result.timing(facts.name, name, k)) for k in columns] for name in facts.ways}
+    fixed = [_milliseconds(result.timing(facts.name, FIXED, k)) for k in columns]
     return Sheet(
         f"{facts.name}, batch {facts.batch}: time of a training step; {FIXED} = 1",
         ("", *(f"K = {k}" for k in columns)),
         (*((text(name), *row) for name, row in cells.items()), (text(f"{FIXED}, in ms"), *fixed)),
-        (f"Median ± half the distance of the quartiles. {_turns(result, facts)}", *_footnotes(result, facts)),
+        (f"Median ± half the distance between the quartiles. {_turns(result, facts)}", *_footnotes(result, facts)),
     )
 
 
 def memory_sheet(result: Result, facts: KindFacts) -> Sheet:
-    """What a kind's ways take beyond a step with fixed weights: rows are ways, columns K."""
+    """Memory beyond a step with fixed weights on one kind of network: rows are contenders, columns K."""
     columns = result.num_aux()
-    named = {name: [result.row(facts.name, name, k) for k in columns] for name in facts.ways}
-    measured = {name: rows for name, rows in named.items() if any(row and row.peak_bytes is not None for row in rows)}
-    cells = {name: [_bytes(row, facts) for row in rows] for name, rows in measured.items()}
+    named = {name: [result.timing(facts.name, name, k) for k in columns] for name in facts.ways}
+    known = {name: costs for name, costs in named.items() if any(one and one.peak_bytes is not None for one in costs)}
+    cells = {name: [_bytes(one, facts) for one in costs] for name, costs in known.items()}
     return Sheet(
         f"{facts.name}, batch {facts.batch}: peak memory beyond a step with {FIXED}, in MB",
         ("", *(f"K = {k}" for k in columns)),
         tuple((text(f"{name}, all of it" if name == FIXED else name), *row) for name, row in cells.items()),
-        (f"In brackets: in units of the P = {facts.parameters:,} shared parameters, 4 bytes each.", MEMORY),
+        (f"In brackets: in units of the P = {facts.parameters:,} shared parameters of 4 bytes each.", MEMORY),
     )
 
 
-def _ratio(row: Row | None) -> Cell:
-    return Cell("-") if row is None else Cell(f"{row.ratio:.1f} ± {row.spread():.1f}", row.ratio)
+def _ratio(cost: StepCost | None) -> Cell:
+    return Cell("-") if cost is None else Cell(f"{cost.ratio:.1f} ± {cost.spread():.1f}", cost.ratio)
 
 
-def _milliseconds(row: Row | None) -> Cell:
-    return Cell("-") if row is None else Cell(f"{1000 * row.median:.1f}", 1000 * row.median)
+def _milliseconds(cost: StepCost | None) -> Cell:
+    return Cell("-") if cost is None else Cell(f"{1000 * cost.median:.1f}", 1000 * cost.median)
 
 
-def _bytes(row: Row | None, facts: KindFacts) -> Cell:
-    found = None if row is None else row.peak_bytes if row.name == FIXED else row.extra_bytes
+def _bytes(cost: StepCost | None, facts: KindFacts) -> Cell:
+    found = None if cost is None else cost.peak_bytes if cost.name == FIXED else cost.extra_bytes
     if found is None:
         return Cell("-")
     return Cell(f"{found / 1e6:.1f} ({found / 4 / facts.parameters:.2f} P)", found / 1e6)
 
 
 def _turns(result: Result, facts: KindFacts) -> str:
-    """n of every row, those of most rows first."""
+    """The n of every row, the most frequent n first."""
     numbers: dict[int, list[str]] = {}
-    for row in result.timings:
-        if row.kind == facts.name:
-            numbers.setdefault(row.n, []).append(row.name)
+    for one in result.timings:
+        if one.kind == facts.name:
+            numbers.setdefault(one.n, []).append(one.name)
     most, *others = sorted(numbers, key=lambda n: -len(numbers[n]))
-    return f"n = {most} turns of each" + "".join(f"; {n} of {_listed(numbers[n])}" for n in others) + "."
+    return f"n = {most} turns each" + "".join(f"; {n} for {_join_names(numbers[n])}" for n in others) + "."
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(names))
 
 
 def _footnotes(result: Result, facts: KindFacts) -> list[str]:
-    """Why cells are empty or have fewer turns, each reason once."""
+    """Why cells are empty or have fewer turns; each reason once."""
     reasons: dict[str, list[str]] = {}
     for one in result.refusals:
         if one.kind == facts.name:
-            stopped = result.row(one.kind, one.name, one.num_aux) is not None
+            stopped = result.timing(one.kind, one.name, one.num_aux) is not None
             reasons.setdefault(one.reason, []).append(f"{one.name} stopped early" if stopped else one.name)
-    return [f"-: {_listed(names)}: {reason.rstrip('.')}." for reason, names in reasons.items()]
+    return [f"-: {_join_names(names)}: {reason.rstrip('.')}." for reason, names in reasons.items()]
 
 
 def growth_sheet(result: Result) -> Sheet:
-    """How much more the largest K costs than the smallest, for ways that were measured at both."""
+    """How much more the largest K costs than the smallest, for contenders measured at both."""
     few, most = min(result.num_aux(), default=0), max(result.num_aux(), default=0)
     rows = []
-    for first in (row for row in result.timings if row.num_aux == few < most and row.name != FIXED):
-        last = result.row(first.kind, first.name, most)
+    for first in (one for one in result.timings if one.num_aux == few < most and one.name != FIXED):
+        last = result.timing(first.kind, first.name, most)
         if last is not None:
             factors = (last.median / first.median, last.ratio / first.ratio)
             rows.append((text(f"{first.kind}: {first.name}"), *(Cell(f"x {factor:.2f}", factor) for factor in factors)))
@@ -114,13 +114,13 @@ def growth_sheet(result: Result) -> Sheet:
         f"From K = {few} to K = {most}",
         ("", "seconds of a step", f"ratio to {FIXED}"),
         tuple(rows),
-        ("A step with fixed weights takes longer with more tasks, too: each has a head and a loss.",),
+        ("A step with fixed weights also takes longer with more tasks: each task has a head and a loss.",),
         brief=False,
     )
 
 
 def schedule_sheet(result: Result) -> Sheet:
-    """Whole runs."""
+    """Whole runs with learned weights."""
     rows = tuple(
         (
             text(f"{run.kind}, K = {run.num_aux}, {'with a' if run.closure else 'no'} closure"),
@@ -135,10 +135,10 @@ def schedule_sheet(result: Result) -> Sheet:
     )
     return Sheet(
         f"A whole run with the default schedule, before the weights settle; {FIXED} = 1",
-        ("", "every", f"{FIXED}, ms a step", "in the long run", "quartiles", "pairs of blocks", "whole run"),
+        ("", "every", f"{FIXED}, ms per step", "in the long run", "quartiles", "pairs of blocks", "whole run"),
         rows,
         (
-            "Steps take turns, one of each. A block is as many steps as lie between two updates.",
+            "Steps take turns, one of each. A block is the steps from one update to the next.",
             *(f"Whole run: the first {steps} steps, with more updates at first." for steps in _steps(result)),
         ),
     )
@@ -149,7 +149,7 @@ def _steps(result: Result) -> list[int]:
 
 
 def phases_sheet(result: Result) -> Sheet:
-    """Parts of an update step."""
+    """The parts of a step that updates."""
     rows = tuple(
         (
             text(f"{_closure(one.closure)}: {one.name}"),
@@ -163,7 +163,7 @@ def phases_sheet(result: Result) -> Sheet:
         f"{where}: where the time of a step that updates goes",
         ("", "ms", "share"),
         rows,
-        ("Parts are timed one by one inside the same step, medians over steps.",),
+        ("Parts are timed one by one inside the same step; medians over steps.",),
     )
 
 
@@ -177,7 +177,7 @@ def operations_sheet(result: Result) -> Sheet:
         )
         for one in result.operations
     )
-    note = "Wall time by torch's profiler, which slows the step down a little; without what an operation calls itself."
+    note = "Wall time by torch's profiler, which slows the step down a little, without the operations each one calls."
     return Sheet(
         "The most expensive operations of a step that updates", ("", "calls", "ms"), rows, (note,), brief=False
     )
@@ -212,8 +212,8 @@ def _megabytes(found: int | None) -> str:
     return "-" if found is None else f"{found / 1e6:.1f}"
 
 
-def targets_sheet(judged: Sequence[Target]) -> Sheet:
-    """What was asked for, and what came out; below, why targets are not met and which were not measured."""
+def targets_sheet(judged: Sequence[CostTarget]) -> Sheet:
+    """Limits and measured numbers; the notes say why targets are not met, and which were not measured."""
     rows = tuple(
         (
             text(target.name),
@@ -228,6 +228,6 @@ def targets_sheet(judged: Sequence[Target]) -> Sheet:
     unknown = [target.name for target in judged if target.measured is None]
     notes = [
         *(f"Not met: {target.name}: {target.reason}." for target in judged if target.met is False),
-        *([f"Not measured: {_listed(unknown)}."] if unknown else []),
+        *([f"Not measured: {_join_names(unknown)}."] if unknown else []),
     ]
     return Sheet("Targets", ("", "target", "measured", "", "from"), rows, tuple(notes))

@@ -2,7 +2,6 @@
 
 import os
 import random
-import re
 import time
 import warnings
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
@@ -14,16 +13,18 @@ import numpy as np
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from arml.bench.peers import Step
+from arml.gradients import EngineFallbackWarning
 
 C = TypeVar("C", bound=Hashable)
-Count: TypeAlias = Callable[[int, int], None]
-"""Told how many of how many turns are over."""
+Step: TypeAlias = Callable[[], None]
+"""One training step."""
+Tick: TypeAlias = Callable[[int, int], None]
+"""Called after every turn, with the number of turns taken and the number of all turns."""
 RARELY = 3
-"""Ways that grow with K have a turn in every so many rounds."""
+"""Contenders that grow with K have a turn in every third round."""
 LEAST_ROUNDS = 3
-TAKEN_OVER = "Inner products of task gradients"
-"""How the Reweighter's warning begins that it computes in another way than asked for."""
+MOST_CHARACTERS = 300
+"""Length at which the reason of a failure is cut off."""
 
 
 class Timing(NamedTuple):
@@ -43,71 +44,70 @@ class Plan:
     """How long to measure, and where."""
 
     repeats: int = 15
-    """Rounds, at most."""
+    """The largest number of rounds."""
     seconds: float = 240.0
-    """Time for all rounds of a kind together: there are fewer rounds where they do not fit, but no fewer than three."""
+    """Time for all rounds of one kind of network. Rounds that do not fit are left out, down to three."""
     threads: int = 1
     device: str = "cpu"
     brief: bool = False
-    """Ways that grow with K are left out where they are slow, and their memory is not measured."""
+    """Leave out contenders that grow with K where they are slow, and do not measure their memory."""
 
-    def clock(self) -> str:
-        """Time of this process alone is hardly disturbed by others, but adds up threads and misses accelerators."""
+    def clock_name(self) -> str:
+        """The function of ``time`` that is read.
+
+        The time of this process is hardly disturbed by other processes, but it adds up threads and misses accelerators.
+        """
         return "process_time" if self.threads == 1 and self.device == "cpu" else "perf_counter"
 
-    def now(self) -> float:
-        """Seconds, once everything asked for has been done."""
+    def read_clock(self) -> float:
+        """Seconds, after all work on the device has finished."""
         if self.device != "cpu":
             torch.accelerator.synchronize()
-        return time.process_time() if self.clock() == "process_time" else time.perf_counter()
+        return time.process_time() if self.clock_name() == "process_time" else time.perf_counter()
 
     def seconds_of(self, step: Step) -> float:
-        """What ``step`` takes."""
-        start = self.now()
+        """The time that ``step`` takes."""
+        start = self.read_clock()
         step()
-        return self.now() - start
+        return self.read_clock() - start
 
 
-def tried(step: Step, plan: Plan) -> tuple[float, str]:
-    """The seconds of a step, and what it says in one line if it does not work; nothing if it does."""
+def try_step(step: Step, plan: Plan) -> tuple[float, str]:
+    """The seconds of a step, and why it failed in one line; an empty line if it did not."""
     with warnings.catch_warnings():
-        # Where another way takes over, with a warning, the time would not be that of what is asked for.
-        warnings.filterwarnings("error", message=TAKEN_OVER)
+        # Where another engine takes over, the time would not be that of the engine in the table.
+        warnings.simplefilter("error", EngineFallbackWarning)
         try:
             return plan.seconds_of(step), ""
-        except (RuntimeError, UserWarning) as error:
-            if isinstance(error, UserWarning) and not str(error).startswith(TAKEN_OVER):
-                raise  # someone else's, who wants warnings to be errors
-            return 0.0, one_line(error)
+        except EngineFallbackWarning as fallback:
+            return 0.0, _one_line(fallback.reason)
+        except RuntimeError as error:
+            return 0.0, _one_line(str(error))
 
 
-def one_line(error: Exception) -> str:
-    """What an engine says; not what is said around it where another one takes over.
+def _one_line(reason: str) -> str:
+    return " ".join(reason.split())[:MOST_CHARACTERS]
 
-    >>> one_line(UserWarning("X does not work here and is not tried again (no derivative). Another way is used"))
-    'no derivative'
+
+def time_all(steps: Mapping[C, Step], due: Sequence[C], plan: Plan, tick: Tick) -> tuple[Timings[C], dict[C, str]]:
+    """Time every case when its turn comes.
+
+    Also returns why cases failed: a case that has failed once has no further turns.
     """
-    words = " ".join(str(error).split())
-    inside = re.search(r"not tried again \((.*)\)\. Another way", words)
-    return (inside[1] if inside else words)[:300]
-
-
-def time_all(steps: Mapping[C, Step], due: Sequence[C], plan: Plan, count: Count) -> tuple[Timings[C], dict[C, str]]:
-    """Times all cases as their turns come; and says why, where a case works no more and has no further turns."""
     seconds: dict[C, list[float]] = {case: [] for case in steps}
     failed: dict[C, str] = {}
     for done, case in enumerate(due, start=1):
-        taken, reason = (0.0, failed[case]) if case in failed else tried(steps[case], plan)
+        taken, reason = (0.0, failed[case]) if case in failed else try_step(steps[case], plan)
         if reason:
             failed[case] = reason
         else:
             seconds[case].append(taken)
-        count(done, len(due))
-    return {case: summary(values) for case, values in seconds.items() if values}, failed
+        tick(done, len(due))
+    return {case: quartiles(values) for case, values in seconds.items() if values}, failed
 
 
 def rounds_that_fit(first: Mapping[C, float], rare: Collection[C], plan: Plan) -> int:
-    """As many as ``plan`` allows, when a turn of each case takes what the ``first`` one took.
+    """The number of rounds that ``plan`` has time for, if every turn of a case takes as long as its ``first`` one.
 
     >>> rounds_that_fit({"fast": 1.0, "slow": 27.0}, {"slow"}, Plan(repeats=15, seconds=100))
     10
@@ -119,7 +119,7 @@ def rounds_that_fit(first: Mapping[C, float], rare: Collection[C], plan: Plan) -
 def turns(cases: Sequence[C], rounds: int, rare: Collection[C]) -> list[C]:
     """Whose turn it is: all cases in every round, ``rare`` ones in every third.
 
-    Each round has another order, so that whatever else the machine does hits all alike.
+    Each round has another order, so that whatever else the machine does affects all cases alike.
     """
     order, due = random.Random(0), []
     for number in range(rounds):
@@ -128,10 +128,10 @@ def turns(cases: Sequence[C], rounds: int, rare: Collection[C]) -> list[C]:
     return due
 
 
-def summary(seconds: Sequence[float]) -> Timing:
+def quartiles(seconds: Sequence[float]) -> Timing:
     """Median and quartiles.
 
-    >>> summary([1.0, 2.0, 3.0, 4.0, 5.0])
+    >>> quartiles([1.0, 2.0, 3.0, 4.0, 5.0])
     Timing(median=3.0, low=2.0, high=4.0, n=5)
     """
     low, median, high = np.quantile(seconds, [0.25, 0.5, 0.75]).tolist()
@@ -141,8 +141,8 @@ def summary(seconds: Sequence[float]) -> Timing:
 def peak_bytes(step: Step, device: str = "cpu") -> int:
     """The most memory that tensors take during ``step``, beyond what they took before it.
 
-    On the CPU it is the peak of the running sum of everything the allocator hands out and gets back, in order;
-    results that stay alive count, and so do the workspaces of operations.
+    On the CPU it is the peak of the running sum of everything the allocator hands out and gets back, in order.
+    Results that stay alive count, and so do the workspaces of operations.
 
     >>> import torch
     >>> def two_at_once_then_one():
@@ -154,9 +154,10 @@ def peak_bytes(step: Step, device: str = "cpu") -> int:
     """
     if device != "cpu":
         return _peak_on_cuda(step, device)
-    with quiet(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+    with silence_profiler(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         step()
-    # Not `profiler.events()`: there what an operation frees before its end is already set off against what it takes.
+    # Not `profiler.events()`: it reports one number per operation, in which what the operation frees before it ends
+    # already cancels what it takes.
     events = profiler.profiler.kineto_results.events()
     changes = [event.nbytes() for event in events if event.name() == "[memory]"]
     return int(max(np.cumsum([0, *changes])))
@@ -172,8 +173,8 @@ def _peak_on_cuda(step: Step, device: str) -> int:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Inside, remarks that the profiler writes past Python are not shown."""
+def silence_profiler() -> Iterator[None]:
+    """Hide what the profiler writes to standard error: it does so from C++, past ``sys.stderr``."""
     errors, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, 2)

@@ -1,4 +1,4 @@
-"""A whole run with the Reweighter's own schedule, and a step after the weights have settled."""
+"""A whole run with the Reweighter's default schedule, and a step after the weights have settled."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -6,29 +6,28 @@ from typing import Any
 import numpy as np
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from arml.bench.contenders import by_hand
-from arml.bench.peers import Step
+from arml.bench.contenders import FIXED, sum_by_hand
 from arml.bench.problems import Kind, Problem
-from arml.bench.result import Settled, WholeRun
-from arml.bench.timing import Count, Plan, summary
+from arml.bench.result import SettledCost, WholeRun
+from arml.bench.timing import Plan, Step, Tick, quartiles
 from arml.convergence import Convergence
 from arml.methods import ARML, Method, Uniform
 from arml.reweighter import Reweighter
 from arml.schedule import Growing
 
-FIXED, LEARNED, CLOSURE = "fixed", "learned", "learned with a closure"
+LEARNED, CLOSURE = "learned", "learned with a closure"
 STEPS = 5000
-"""Of the run that is worked out from its start: a short one for a network of this size."""
+"""Steps of the run whose cost is computed from its start: a short run for a network of this size."""
 STILL = 1e-30
-"""A step size of the weights that moves none of them, so that they have settled after two windows."""
+"""A step size so small that no weight moves: the weights have settled after two windows."""
 
 
-def whole_runs(kind: Kind, num_aux: int, batch: int | None, plan: Plan, blocks: int, count: Count) -> list[WholeRun]:
-    """Learned weights, without and with a closure, against fixed ones.
+def whole_runs(kind: Kind, num_aux: int, batch: int | None, plan: Plan, blocks: int, tick: Tick) -> list[WholeRun]:
+    """Training with learned weights, without and with a closure, against fixed ones.
 
-    They take turns, step by step, so that whatever else the machine does hits all alike. A block are as many steps as
-    lie between two updates of the weights in the long run. The first block, in which the weights are updated as in
-    every other, is not counted.
+    They take turns, step by step, so that whatever else the machine does affects all of them alike. A block is the
+    steps from one update of the weights to the next in the long run. The first block updates the weights like every
+    other, and is not counted.
     """
     problem, usual = Problem(kind, num_aux, batch, plan.device), Growing()
     every = usual.most
@@ -40,21 +39,21 @@ def whole_runs(kind: Kind, num_aux: int, batch: int | None, plan: Plan, blocks: 
         LEARNED: lambda: problem.descend(learning(*problem.losses())),
         CLOSURE: lambda: problem.descend(with_closure(closure=problem.losses)),
     }
-    seconds = take_turns(steps, every, blocks, plan.seconds_of, count)
+    seconds = take_turns(steps, every, blocks, plan.seconds_of, tick)
     fixed_ms = 1000 * float(np.median(seconds[FIXED])) / every
     runs = []
     for name in (LEARNED, CLOSURE):
-        ratio, low, high = ratio_of(seconds[name], seconds[FIXED])
-        whole = 1 + updates_within(usual, STEPS) * every * (ratio - 1) / STEPS
+        ratio, low, high = total_ratio(seconds[name], seconds[FIXED])
+        whole = 1 + count_updates(usual, STEPS) * every * (ratio - 1) / STEPS
         case = (kind.name, num_aux, name == CLOSURE, every, blocks)
         runs.append(WholeRun(*case, fixed_ms, ratio, low, high, STEPS, whole))
     return runs
 
 
-def updates_within(schedule: Growing, steps: int) -> int:
-    """How many updates there are in the first ``steps`` steps.
+def count_updates(schedule: Growing, steps: int) -> int:
+    """The number of updates in the first ``steps`` steps.
 
-    >>> updates_within(Growing(most=4, rate=3), 14)  # after 0, 1, 2, 3, 5, 7 and 10 others
+    >>> count_updates(Growing(most=4, rate=3), 14)  # after 0, 1, 2, 3, 5, 7 and 10 others
     7
     """
     updates, done = 0, 0
@@ -64,35 +63,35 @@ def updates_within(schedule: Growing, steps: int) -> int:
 
 
 def take_turns(
-    steps: Mapping[str, Step], block: int, blocks: int, seconds_of: Callable[[Step], float], count: Count
+    steps: Mapping[str, Step], block: int, blocks: int, seconds_of: Callable[[Step], float], tick: Tick
 ) -> dict[str, list[float]]:
-    """Seconds of ``blocks`` blocks of ``block`` steps of each; one block before that is not counted."""
+    """Seconds of ``blocks`` blocks of ``block`` steps of each; one block before them is not counted."""
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     for number in range(1 + blocks):
         taken = [{name: seconds_of(step) for name, step in steps.items()} for _ in range(block)]
         for name in steps if number else ():
             seconds[name].append(sum(turn[name] for turn in taken))
-        count(1 + number, 1 + blocks)
+        tick(1 + number, 1 + blocks)
     return seconds
 
 
-def ratio_of(ours: Sequence[float], fixed: Sequence[float]) -> tuple[float, float, float]:
-    """The whole of the one over the whole of the other, and the quartiles over pairs.
+def total_ratio(ours: Sequence[float], fixed: Sequence[float]) -> tuple[float, float, float]:
+    """The sum of ``ours`` over the sum of ``fixed``, and the quartiles of the ratio over pairs.
 
-    >>> ratio_of([2.0, 3.0, 4.0], [1.0, 2.0, 1.0])
+    >>> total_ratio([2.0, 3.0, 4.0], [1.0, 2.0, 1.0])
     (2.25, 1.75, 3.0)
     """
-    pairs = summary([one / other for one, other in zip(ours, fixed, strict=True)])
+    pairs = quartiles([one / other for one, other in zip(ours, fixed, strict=True)])
     return sum(ours) / sum(fixed), pairs.low, pairs.high
 
 
-def after_convergence(kind: Kind, num_aux: int, batch: int | None, plan: Plan, blocks: int) -> Settled:
-    """A step with weights that have settled, against one with fixed weights: their operations, and their times."""
+def settled_cost(kind: Kind, num_aux: int, batch: int | None, plan: Plan, blocks: int) -> SettledCost:
+    """A step with weights that have settled against one with fixed weights: their operations and their times."""
     problem = Problem(kind, num_aux, batch, plan.device)
-    settled, fixed = settled_step(problem), step_with(problem, Uniform())
+    settled, fixed = settled_step(problem), default_step(problem, Uniform())
     seconds = take_turns({LEARNED: settled, FIXED: fixed}, 1, blocks, plan.seconds_of, lambda *_: None)
-    counted = (operations(settled), operations(fixed), operations(by_hand(problem)))
-    return Settled(kind.name, num_aux, *counted, *ratio_of(seconds[LEARNED], seconds[FIXED]))
+    operations = (count_operations(settled), count_operations(fixed), count_operations(sum_by_hand(problem)))
+    return SettledCost(kind.name, num_aux, *operations, *total_ratio(seconds[LEARNED], seconds[FIXED]))
 
 
 def settled_step(problem: Problem) -> Step:
@@ -105,32 +104,32 @@ def settled_step(problem: Problem) -> Step:
     return lambda: problem.descend(reweighter(*problem.losses()))
 
 
-def step_with(problem: Problem, method: Method[Any]) -> Step:
-    """A training step with the Reweighter as it is by default."""
+def default_step(problem: Problem, method: Method[Any]) -> Step:
+    """A training step with the Reweighter's defaults."""
     reweighter = Reweighter(method, problem.tasks, problem.trunk)
     return lambda: problem.descend(reweighter(*problem.losses()))
 
 
 class _Counter(TorchDispatchMode):
-    """Counts operations of torch, those of backward passes among them."""
+    """Counts the operations of torch, including those of backward passes."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.seen = 0
+        self.count = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.seen += 1
+        self.count += 1
         return func(*args, **(kwargs or {}))
 
 
-def operations(step: Step) -> int:
-    """How many operations of torch a step makes, in all passes.
+def count_operations(step: Step) -> int:
+    """The number of torch operations in a step, in all passes.
 
     >>> import torch
-    >>> operations(lambda: torch.ones(2).add(1).mul(2))
+    >>> count_operations(lambda: torch.ones(2).add(1).mul(2))
     3
     """
     counter = _Counter()
     with counter:
         step()
-    return counter.seen
+    return counter.count

@@ -8,8 +8,11 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from arml.bench.cost_charts import cost_chart
+from arml.bench.result import collect_costs, cost_files, is_cost_file
 from arml.lab.build import SETTINGS
 from arml.lab.run import Run
+from arml.report.charts.chart import Chart
 from arml.report.contents import Report, make_report
 from arml.report.data.comparison import comparisons
 from arml.report.data.records import Collected, collect, files
@@ -50,8 +53,8 @@ class Labels:
 
 def run_report(command: ReportRuns, console: Console) -> int:
     """Writes the report and prints its tables and sentences."""
-    collected = _collect(command.runs, console, may_be_empty=command.watch)
-    report = _write(collected, command, live=command.watch)
+    collected, charts = _collect(command.runs, console, may_be_empty=command.watch)
+    report = _write(collected, charts, command, live=command.watch)
     _print_report(report, command, console)
     if command.watch:
         _watch(command, console)
@@ -60,7 +63,7 @@ def run_report(command: ReportRuns, console: Console) -> int:
 
 def run_labels(command: Labels, console: Console) -> int:
     """Prints the table for every data set that was run at several numbers of labels."""
-    collected = _collect(command.runs, console, may_be_empty=False)
+    collected, _ = _collect(command.runs, console, may_be_empty=False)
     found = topics(comparisons(collected.recorded, collected.failed))
     if not found:
         raise ValueError(
@@ -74,23 +77,30 @@ def run_labels(command: Labels, console: Console) -> int:
     return 0
 
 
-def _collect(runs: tuple[Path, ...], console: Console, *, may_be_empty: bool) -> Collected:
+def _collect(runs: tuple[Path, ...], console: Console, *, may_be_empty: bool) -> tuple[Collected, list[Chart]]:
     if not runs:
         raise ValueError("No runs are given. Give folders of runs, for instance runs.")
-    collected = collect(runs)
+    collected, charts = _collect_with_costs(runs)
     for path, reason in collected.skipped:
         console.print(f"skipped {path}: {reason}", highlight=False, markup=False, soft_wrap=True)
-    if not may_be_empty and not collected.recorded and not collected.costs:
+    if not may_be_empty and not collected.recorded and not charts:
         raise ValueError(
             f"There is no record of a run in {', '.join(map(str, runs))}. "
             "Give folders of runs, as `arml train` and `arml compare` make them below --out."
         )
-    return collected
+    return collected, charts
 
 
-def _write(collected: Collected, command: ReportRuns, *, live: bool) -> Report:
+def _collect_with_costs(runs: tuple[Path, ...]) -> tuple[Collected, list[Chart]]:
+    """The records in ``runs``, and the chart of the cost files among them."""
+    collected = collect([path for path in runs if not is_cost_file(path)])
+    costs, skipped = collect_costs(cost_files(runs))
+    return collected._replace(skipped=[*collected.skipped, *skipped]), [cost_chart(costs)] if costs else []
+
+
+def _write(collected: Collected, charts: list[Chart], command: ReportRuns, *, live: bool) -> Report:
     """Writes the report; a page that reloads itself comes without figure files: they take longer."""
-    report = make_report(collected, paper=command.paper, defaults=defaults)
+    report = make_report(collected, paper=command.paper, defaults=defaults, charts=charts)
     reload_every = command.every if live else None
     write(report, command.out, most_figures=0 if live else command.figures, reload_every=reload_every)
     return report
@@ -123,15 +133,16 @@ def _watch(command: ReportRuns, console: Console) -> None:
             now = _state(command.runs)
             if now != seen:
                 seen = now
-                _write(collect(command.runs), command, live=True)
+                _write(*_collect_with_costs(command.runs), command, live=True)
                 console.print(f"{time.strftime('%H:%M:%S')} report rewritten", highlight=False)
     except KeyboardInterrupt:
         # The final report has figures, and a page that no longer reloads itself.
-        _write(collect(command.runs), command, live=False)
+        _write(*_collect_with_costs(command.runs), command, live=False)
 
 
 def _state(runs: tuple[Path, ...]) -> dict[Path, tuple[int, int]]:
-    found = ((path, path.stat()) for path in files(runs) if path.exists())  # a run may be removed in the meantime
+    paths = [*files(runs), *cost_files(runs)]
+    found = ((path, path.stat()) for path in paths if path.exists())  # a run may be removed in the meantime
     return {path: (stat.st_size, stat.st_mtime_ns) for path, stat in found}
 
 

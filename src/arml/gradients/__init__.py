@@ -8,7 +8,7 @@
 - ``signals``: what a training step shows a method
 """
 
-from arml.gradients.auto import Auto
+from arml.gradients.auto import Auto, EngineFallbackWarning
 from arml.gradients.backward import Engine, double_backward, one_by_one, pairwise
 from arml.gradients.forward import CentralDifferences, DualNumbers
 from arml.gradients.measure import alignment, gram, norms
@@ -20,6 +20,7 @@ __all__ = [
     "CentralDifferences",
     "DualNumbers",
     "Engine",
+    "EngineFallbackWarning",
     "Shared",
     "Signals",
     "alignment",

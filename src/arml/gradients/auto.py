@@ -21,13 +21,34 @@ from arml.gradients.backward import (
     task_gradient,
 )
 
-CLOSURE = " Where that grows with the tasks, pass a closure: reweighter(closure=...) stays cheap for any number."
-"""What helps where there is no second derivative."""
+CLOSURE = " If that grows with the number of tasks, pass a closure: reweighter(closure=...) stays cheap for any number."
+"""The remedy where there is no second derivative."""
 ONE_PASS = (
     "The compiled network allows one backward pass only, and an update of the weights needs more. Set "
     "torch._functorch.config.donated_buffer = False before the network is first called, and let the environment "
     "variable TORCHINDUCTOR_CACHE_DIR name an empty folder: code that was compiled earlier is used again otherwise."
 )
+
+
+class EngineFallbackWarning(UserWarning):
+    """An engine does not work here, and another one computes the inner products from now on.
+
+    Args:
+        engine: the name of the engine that failed.
+        reason: why it failed.
+    """
+
+    def __init__(self, engine: str, reason: str) -> None:
+        super().__init__(engine, reason)  # what pickling and copying call the class with
+        self.engine, self.reason = engine, reason
+
+    def __str__(self) -> str:
+        """The text that users see."""
+        return (
+            f"Inner products of task gradients: {self.engine} does not work here and is not tried again "
+            f"({self.reason}). Another engine is used: same numbers, more time."
+            f"{CLOSURE if self.engine == double_backward.__name__ else ''}"
+        )
 
 
 class Auto:
@@ -82,11 +103,7 @@ class Auto:
     def _give_up(self, engine: Engine, error: RuntimeError) -> None:
         self._failed.add(_name(engine))
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        warnings.warn(
-            f"Inner products of task gradients: {_name(engine)} does not work here and is not tried again ({reason}). "
-            f"Another way is used: same numbers, more time.{CLOSURE if engine is double_backward else ''}",
-            stacklevel=2,
-        )
+        warnings.warn(EngineFallbackWarning(_name(engine), reason), stacklevel=2)
 
 
 def check_repeatable(losses: Losses, shared: Sequence[Tensor]) -> None:

@@ -72,15 +72,15 @@ class Report(NamedTuple):
         return [chart for section in self.sections for chart in section.charts]
 
 
-def make_report(collected: Collected, *, paper: bool, defaults: Defaults) -> Report:
-    """The report on the collected runs."""
+def make_report(collected: Collected, *, paper: bool, defaults: Defaults, charts: Sequence[Chart] = ()) -> Report:
+    """The report on the collected runs; finished ``charts`` from elsewhere join those over several subjects."""
     compared = comparisons(collected.recorded, collected.failed)
     found = {comparison.subject: verdicts(comparison) for comparison in compared}
     sections = [_subject_section(comparison, found[comparison.subject], paper=paper) for comparison in compared]
     return Report(
         _overview(collected, compared),
         [_findings(comparison, found[comparison.subject]) for comparison in compared],
-        _make_keys_unique([*sections, *_sections_over_subjects(compared, collected, paper=paper)]),
+        _make_keys_unique([*sections, *_sections_over_subjects(compared, charts, paper=paper)]),
         [*_remarks(collected)],
         _environments(collected),
         repeats([one.run for one in collected.recorded], defaults),
@@ -137,8 +137,10 @@ def _warnings(comparison: Comparison) -> Iterator[str]:
         )
 
 
-def _sections_over_subjects(compared: Sequence[Comparison], collected: Collected, *, paper: bool) -> Iterator[Section]:
-    figures = charts_over_subjects(compared, collected.costs)
+def _sections_over_subjects(
+    compared: Sequence[Comparison], charts: Sequence[Chart], *, paper: bool
+) -> Iterator[Section]:
+    figures = [*charts_over_subjects(compared), *charts]
     sheets = [
         *main_task_sheets(compared, paper=paper),
         *(labels_sheet(topic, middle_level(topic)) for topic in topics(compared)),

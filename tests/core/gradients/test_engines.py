@@ -1,6 +1,7 @@
 """The engine against one plain backward at a time, on every network of the zoo."""
 
 import copy
+import pickle
 import warnings
 
 import pytest
@@ -15,6 +16,7 @@ from arml.gradients import (
     Auto,
     CentralDifferences,
     DualNumbers,
+    EngineFallbackWarning,
     alignment,
     double_backward,
     gram,
@@ -147,12 +149,28 @@ def test_auto_falls_back_where_there_is_no_second_derivative():
     directions = torch.tensor([[1.0, -1, -1, -1, -1]])
     values = losses()
     engine = Auto()
-    with pytest.warns(UserWarning, match="double_backward does not work here and is not tried again") as caught:
+    with pytest.warns(
+        EngineFallbackWarning, match="double_backward does not work here and is not tried again"
+    ) as caught:
         found = alignment(values, attention, directions, engine=engine)
-    assert len(caught) == 1
+    (warning,) = (one.message for one in caught)
+    assert warning.engine == "double_backward"
+    assert "flash_attention" in warning.reason
+    assert "reweighter(closure=...)" in str(warning)
     assert_close(found, alignment(values, attention, directions, engine=pairwise))
     alignment(losses(), attention, directions, engine=engine)
     values.sum().backward()
+
+
+def test_a_fallback_can_be_an_error_and_travels_between_processes():
+    warning = EngineFallbackWarning("DualNumbers", "no (forward) derivative")
+    for other in (pickle.loads(pickle.dumps(warning)), copy.deepcopy(warning)):
+        assert (other.engine, other.reason, str(other)) == (warning.engine, warning.reason, str(warning))
+    assert "DualNumbers does not work here and is not tried again (no (forward) derivative). Another" in str(warning)
+    assert "closure" not in str(warning)  # which is in use already
+    with pytest.raises(EngineFallbackWarning) as raised:  # tests make warnings errors
+        warnings.warn(warning, stacklevel=1)
+    assert raised.value is warning
 
 
 class Opaque(torch.autograd.Function):

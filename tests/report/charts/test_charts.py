@@ -46,15 +46,6 @@ def test_the_matrix_has_a_gap_where_main_and_auxiliary_are_the_same(charts):
     assert chart.values[0][chart.columns.index("Class2")] == pytest.approx(2.005)
 
 
-def test_costs_are_told_apart(charts):
-    assert [panel.title for panel in charts["cost"].panels] == ["MLP", "ResNet18"]
-    fixed, pairwise, double = charts["cost"].panels[1].series
-    assert (pairwise.x, pairwise.y) == ([2, 10], [2.0, 10.0])
-    assert pairwise.low == pytest.approx([1.8, 9.0])
-    assert double.y == [3.0, 3.0]
-    assert fixed.name == "fixed weights"
-
-
 def test_the_curve_over_shots_says_that_all_are_left_out(spread, charts):
     chart = spread["labels-digits-digits"]
     assert chart.panels[0].series[0].x == [1, 5]

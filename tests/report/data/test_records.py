@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from report.made_records import cost_file, lines_of, write
+from report.made_records import lines_of, write
 
 from arml.lab.run_kinds import SemiSupervised
 from arml.lab.trace import result
-from arml.report.data.records import MOST_STEPS, Cost, collect
+from arml.report.data.records import MOST_STEPS, collect
 
 
 def write_lines(path, lines):
@@ -109,13 +109,3 @@ def test_long_records_are_thinned_and_keep_their_end(tmp_path):
     assert len(one.records) <= MOST_STEPS + 1
     assert one.records[-2]["step"] == 1001
     assert one.records[-1]["test_error"] == 10
-
-
-def test_cost_files_are_read_with_records(tmp_path):
-    cost_file(tmp_path / "cost.json")
-    assert Cost("pairwise", 10, 10.0, 9.0, 11.0, "ResNet18") in collect([tmp_path]).costs
-    without_kinds = [{"name": "x", "num_aux": 2, "ratio": 3.0, "median": 6.0, "low": 4.0, "high": 8.0}]
-    (tmp_path / "cost.json").write_text(json.dumps({"timings": without_kinds}))
-    assert collect([tmp_path]).costs == [Cost("x", 2, 3.0, 2.0, 4.0)]
-    (tmp_path / "cost.json").write_text('{"something": "else"}')
-    assert collect([tmp_path]).skipped == [(tmp_path / "cost.json", "KeyError: 'timings'")]

@@ -4,7 +4,7 @@ import os
 import shutil
 
 import pytest
-from report.made_records import cost_file, dg_runs, mlc_runs, ssl_runs, write
+from report.made_records import dg_runs, finished_chart, mlc_runs, ssl_runs, write
 
 from arml.lab.run_kinds import SemiSupervised
 from arml.report.contents import make_report
@@ -41,8 +41,8 @@ def path(tmp_path_factory):
     mlc_runs(runs)
     dg_runs(runs)
     ssl_runs(root / "evil", labels=(20,), names=(EVIL, "exemplar"))
-    cost_file(runs / "cost.json")
-    report = make_report(collect([runs, root / "evil"]), paper=True, defaults=lambda run: ([], type(run)()))
+    collected = collect([runs, root / "evil"])
+    report = make_report(collected, paper=True, defaults=lambda run: ([], type(run)()), charts=[finished_chart()])
     write_report(report, root / "report", most_figures=0)
     return root / "report" / "index.html"
 

@@ -1,7 +1,7 @@
 """The files of a report."""
 
 import pytest
-from report.made_records import cost_file, dg_runs, ssl_runs
+from report.made_records import dg_runs, finished_chart, ssl_runs
 from report.made_reports import report_on
 
 from arml.report.output.write import write
@@ -12,8 +12,8 @@ def test_files_of_a_report(tmp_path, most):
     runs, out = tmp_path / "runs", tmp_path / "report"
     ssl_runs(runs, labels=(50, 100))
     dg_runs(runs)
-    cost_file(runs / "cost.json")
-    report = report_on(runs, paper=True)
+    report = report_on(runs, paper=True, charts=[finished_chart()])
+    assert finished_chart() in report.charts()
     figures = write(report, out, most_figures=most)
     assert len(figures) == 2 * most
     assert all("labels-" in path.name for path in figures)

@@ -1,4 +1,4 @@
-"""Figures over several comparisons: numbers of labels, main tasks, and the cost of updates."""
+"""Figures over several comparisons: numbers of labels and main tasks."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,19 +8,17 @@ from arml.report.charts.chart import NOT_NEGATIVE, Bounds, Chart, Heat, Lines, P
 from arml.report.charts.one_subject import band_note, describe_ends, slug, training_panel
 from arml.report.data.comparison import Comparison
 from arml.report.data.final_weights import Matrix, matrices
-from arml.report.data.records import Cost
 from arml.report.data.scarcity import group_by_scarcity
 from arml.report.data.topics import Topic, middle_level, topics
 from arml.report.titles import labels_title, line_title, topic_title
 
 
-def charts_over_subjects(compared: Sequence[Comparison], costs: Sequence[Cost]) -> list[Chart]:
-    """Charts over several subjects, and the cost of updates."""
+def charts_over_subjects(compared: Sequence[Comparison]) -> list[Chart]:
+    """Charts over several subjects."""
     return [
         *(labels_chart(topic) for topic in topics(compared)),
         *(scarcity_chart(line, members) for line, members in group_by_scarcity(compared)),
         *(matrix_chart(matrix) for matrix in matrices(compared)),
-        *([cost_chart(costs)] if costs else []),
     ]
 
 
@@ -116,32 +114,3 @@ def matrix_chart(matrix: Matrix) -> Heat:
         matrix.mains,
         [[None if weight is None else weight.mean for weight in row] for row in matrix.weights],
     )
-
-
-def cost_chart(costs: Sequence[Cost]) -> Lines:
-    """Cost of a step that updates the weights against the number of auxiliary tasks, a panel for each network."""
-    panels = tuple(_costs_of(kind, costs) for kind in dict.fromkeys(cost.kind for cost in costs))
-    ends = " ".join(
-        describe_ends(f"At the largest K{', ' + panel.title if panel.title else ''}", panel) for panel in panels
-    )
-    return Lines(
-        "cost",
-        "Cost of an update against the number of auxiliary tasks",
-        "Time of a training step that updates the weights; 1 is the same step with fixed weights. The band spans the "
-        f"quartiles. {ends}",
-        "auxiliary tasks K",
-        "time, fixed weights = 1",
-        panels,
-        log_x=True,
-        log_y=True,
-        level=1.0,
-        level_title="fixed weights",
-    )
-
-
-def _costs_of(kind: str, costs: Sequence[Cost]) -> Panel:
-    of_kind = sorted((cost for cost in costs if cost.kind == kind), key=lambda cost: cost.num_aux)
-    names = dict.fromkeys(cost.name for cost in costs if cost.kind == kind)
-    grouped = {name: [cost for cost in of_kind if cost.name == name] for name in names}
-    columns = {name: zip(*(cost[1:5] for cost in members), strict=True) for name, members in grouped.items()}
-    return Panel(kind, tuple(Series(name, *(list(column) for column in found)) for name, found in columns.items()))

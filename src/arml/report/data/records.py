@@ -2,31 +2,16 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from arml.lab.run import Run
 from arml.lab.trace import Record, Recorded, read, result
 
-RECORD, FAILURE, COST = "record.jsonl", "failure.txt", "cost.json"
+RECORD, FAILURE = "record.jsonl", "failure.txt"
 MOST_STEPS = 200
 """Recorded steps kept of a run, evenly spread: a curve needs no more, and a thousand runs fit into memory."""
-
-
-class Cost(NamedTuple):
-    """What a step that updates the weights takes with K auxiliary tasks; a step with fixed weights takes 1."""
-
-    name: str
-    num_aux: int
-    """K."""
-    ratio: float
-    low: float
-    """Lower quartile of the repetitions."""
-    high: float
-    """Upper quartile."""
-    kind: str = ""
-    """Of the network."""
 
 
 class Collected(NamedTuple):
@@ -37,12 +22,10 @@ class Collected(NamedTuple):
     """Runs that ended without a result, with the last line of the failure."""
     skipped: list[tuple[Path, str]]
     """Unused files, with the reason."""
-    costs: list[Cost]
-    """Measurements of `arml bench`."""
 
 
 def collect(paths: Sequence[Path]) -> Collected:
-    """Reads run folders, folders that hold them, record files and cost files.
+    """Reads run folders, folders that hold them, and record files.
 
     Unreadable files are skipped and listed. A run found twice counts once; a complete record wins.
 
@@ -55,7 +38,7 @@ def collect(paths: Sequence[Path]) -> Collected:
             f"Found neither a folder nor a file {', '.join(missing)}. "
             "Give folders of runs, as `arml train` and `arml compare` make them below --out, or record.jsonl files."
         )
-    found = Collected([], {}, [], [])
+    found = Collected([], {}, [])
     kept: dict[Run, tuple[Path, int]] = {}
     for path in files(paths):
         _try_add(path, found, kept)
@@ -63,10 +46,10 @@ def collect(paths: Sequence[Path]) -> Collected:
 
 
 def files(paths: Iterable[Path]) -> list[Path]:
-    """The files given by or found in ``paths``, each once: records, cost files, and failures without a record."""
+    """The files given by or found in ``paths``, each once: records, and failures without a record."""
     found: dict[Path, Path] = {}
     for path in paths:
-        inside = [path] if path.is_file() else sorted(p for name in (RECORD, COST, FAILURE) for p in path.rglob(name))
+        inside = [path] if path.is_file() else sorted(p for name in (RECORD, FAILURE) for p in path.rglob(name))
         found |= {p.resolve(): p for p in inside if p.name != FAILURE or not p.with_name(RECORD).exists()}
     return list(found.values())
 
@@ -81,8 +64,6 @@ def _try_add(path: Path, found: Collected, kept: dict[Run, tuple[Path, int]]) ->
 def _add(path: Path, found: Collected, kept: dict[Run, tuple[Path, int]]) -> None:
     if path.name == FAILURE:
         found.skipped.append((path, f"the run failed before its first record: {_last_line(path)}"))
-    elif path.suffix == ".json":
-        found.costs.extend(_costs(path))
     else:
         _add_record(path, _thin(_check(_read(path))), found, kept)
 
@@ -145,16 +126,6 @@ def _thin(recorded: Recorded) -> Recorded:
     ]
     outcome = result(recorded.records)
     return recorded._replace(records=[*kept, *([] if outcome is None else [outcome])])
-
-
-def _costs(path: Path) -> list[Cost]:
-    return [cost(row) for row in json.loads(path.read_text())["timings"]]
-
-
-def cost(row: Mapping[str, Any]) -> Cost:
-    """One of the ``timings`` of a cost file; files of before there were kinds of networks have none."""
-    low, high = (row["ratio"] * row[q] / row["median"] for q in ("low", "high"))
-    return Cost(row["name"], row["num_aux"], row["ratio"], low, high, row.get("kind", ""))
 
 
 def _last_line(path: Path) -> str:

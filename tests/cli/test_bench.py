@@ -83,7 +83,7 @@ def test_stopping_keeps_what_is_finished(tmp_path, capsys, monkeypatch):
     assert kinds == ["MLP", "transformer"]
     assert [facts.name for facts in read_result(tmp_path / "cost.json").kinds] == ["MLP"]
     assert (tmp_path / "tables.md").read_text().startswith("## MLP, batch 4")
-    assert "What is finished is kept" in words(capsys.readouterr().err)
+    assert "Finished work is kept" in words(capsys.readouterr().err)
 
 
 def test_parts_go_into_the_result_and_are_judged(tmp_path, monkeypatch, capsys):

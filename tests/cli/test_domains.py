@@ -9,7 +9,7 @@ from cli.typed import arml
 from PIL import Image
 
 from arml.cli.domains import DATASETS, LEARNERS, build, completed, prepare
-from arml.lab.data.cache import silent
+from arml.lab.data.cache import report_nothing
 from arml.lab.experiments.domain_runs import Table, cpu, paper
 from arml.lab.run import Domains
 from arml.lab.train import descend, losses_of, train
@@ -121,7 +121,7 @@ def test_changed_folders_and_runs_inside_them(folders, tmp_path):
     (folders / "ink" / "dark" / "0.png").unlink()
     assert completed(run).subject() != before.subject()
     with pytest.raises(ValueError, match=r"--out is inside .*shades"):
-        prepare(run, tmp_path, folders / "runs" / "cache", silent)
+        prepare(run, tmp_path, folders / "runs" / "cache", report_nothing)
 
 
 def test_a_source_that_cannot_be_validated_is_refused(folders, tmp_path):
@@ -129,13 +129,13 @@ def test_a_source_that_cannot_be_validated_is_refused(folders, tmp_path):
         path.unlink()
     run = Domains(dataset="folders", folders=str(folders), target="ink", image_size=16)
     with pytest.raises(ValueError, match="oil has too few images"):
-        prepare(run, tmp_path, tmp_path / "cache", silent)
+        prepare(run, tmp_path, tmp_path / "cache", report_nothing)
 
 
 def test_from_nothing_is_said_where_the_paper_starts_from_imagenet(folders, tmp_path):
     run = Domains(dataset="folders", folders=str(folders), target="ink", image_size=32, network="resnet18")
     with pytest.warns(UserWarning, match="starts from nothing"):
-        prepare(run, tmp_path, tmp_path / "cache", silent)
+        prepare(run, tmp_path, tmp_path / "cache", report_nothing)
 
 
 def test_the_last_network_is_tested_unless_sources_choose(tmp_path):
@@ -202,4 +202,4 @@ def test_the_paper_preset_is_the_papers_protocol():
 
 def test_an_unknown_source_to_leave_out_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no domain 'mislead'"):
-        prepare(Domains(leave_out=("mislead",)), tmp_path, tmp_path, silent)
+        prepare(Domains(leave_out=("mislead",)), tmp_path, tmp_path, report_nothing)

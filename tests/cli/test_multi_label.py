@@ -8,7 +8,7 @@ import pytest
 from cli.typed import arml
 
 from arml.cli.multi_label import build, completed, prepare
-from arml.lab.data.cache import silent
+from arml.lab.data.cache import report_nothing
 from arml.lab.experiments.multi_label_runs import Table, cpu, paper
 from arml.lab.run import MultiLabel
 
@@ -126,7 +126,7 @@ def test_unknown_targets_are_refused_before_any_run(tmp_path):
     assert "yeast has no target Class99. It has: Class1, Class2" in " ".join(failed.stderr.split())
     assert not list(tmp_path.glob("*/record.jsonl"))
     with pytest.raises(ValueError, match="No auxiliary target is left"):
-        prepare(MultiLabel(aux=("Class2",), leave_out=("Class2",)), tmp_path, tmp_path, silent)
+        prepare(MultiLabel(aux=("Class2",), leave_out=("Class2",)), tmp_path, tmp_path, report_nothing)
 
 
 def test_several_mains_of_a_table_are_no_features_of_each_other(table, tmp_path):

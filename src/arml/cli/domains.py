@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from arml.cli.names import (
-    Count,
     choose,
     digest,
     noise_of,
@@ -24,9 +23,9 @@ from arml.cli.names import (
 )
 from arml.lab.data import Images, Sampler, digit_domains, pacs
 from arml.lab.data.augment import Augment
-from arml.lab.data.batches import DomainBatch, DomainBatches, Drawn
-from arml.lab.data.cache import silent
-from arml.lab.data.domain_set import Domain, DomainSet, load_folders, shots, without
+from arml.lab.data.batches import DomainBatch, DomainBatches, SampledImages
+from arml.lab.data.cache import ReportCount, report_nothing
+from arml.lab.data.domain_set import Domain, DomainSet, draw_shots, exclude, load_folders
 from arml.lab.data.preprocess import ImageNet
 from arml.lab.learners.base import AugmentExamples
 from arml.lab.learners.dsam import DSAM, DSAMSettings
@@ -39,9 +38,9 @@ from arml.lab.run import Domains, separated
 from arml.lab.tasks.jigsaw import Colours
 from arml.lab.train import Evaluate, Metrics, Parts, error_rate
 
-DATASETS: dict[str, Callable[[Domains, Path, Path, Count], DomainSet]] = {
-    "digits": lambda run, data_dir, cache, count: digit_domains.one_misleading(),
-    "digits_misleading": lambda run, data_dir, cache, count: digit_domains.all_misleading(),
+DATASETS: dict[str, Callable[[Domains, Path, Path, ReportCount], DomainSet]] = {
+    "digits": lambda run, data_dir, cache, count: digit_domains.load_one_misleading(),
+    "digits_misleading": lambda run, data_dir, cache, count: digit_domains.load_all_misleading(),
     "pacs": lambda run, data_dir, cache, count: pacs.load(data_dir, cache, size=run.image_size, progress=count),
     "folders": lambda run, data_dir, cache, count: load_folders(
         Path(run.folders), cache, size=run.image_size, progress=count
@@ -72,7 +71,7 @@ AUGMENT = {
 }
 
 
-def prepare(run: Domains, data_dir: Path, cache: Path, count: Count) -> None:
+def prepare(run: Domains, data_dir: Path, cache: Path, count: ReportCount) -> None:
     """Reads the data set once: what is wrong with it shows before many runs begin, and images are decoded once."""
     if run.folders and cache.resolve().is_relative_to(Path(run.folders).resolve()):
         raise ValueError(f"--out is inside {run.folders}, where it would be taken for a domain. Choose another folder.")
@@ -100,7 +99,7 @@ def build(run: Domains, data_dir: Path, cache: Path) -> Parts[DomainBatch]:
 
     Decoded images are kept in the folder ``cache``.
     """
-    dataset = choose(DATASETS, run.dataset, "data set")(run, data_dir, cache, silent)
+    dataset = choose(DATASETS, run.dataset, "data set")(run, data_dir, cache, report_nothing)
     target, sources = _target_and_sources(dataset, run)
     division, drawn, start, *orders = (stream(run.seed, number) for number in range(4 + len(sources)))
     few = _shots(target, run, dataset.classes, seed=division)
@@ -117,12 +116,12 @@ def build(run: Domains, data_dir: Path, cache: Path) -> Parts[DomainBatch]:
     preprocess = preprocess_of(run.weights, target.x.shape[1])
     # Where the target's labels neither train nor steer, its images are not looked at, not even by BatchNorm.
     looks = len(few) and (learner.train_on_main or run.method != "uniform")
-    shown = Drawn(_images(target), Sampler(few, min(run.batch_target, len(few)), orders[0]) if looks else None)
+    shown = SampledImages(_images(target), Sampler(few, min(run.batch_target, len(few)), orders[0]) if looks else None)
     drawn_from = {
-        name: Drawn(_images(source), Sampler(source.train, run.batch_source, order))
+        name: SampledImages(_images(source), Sampler(source.train, run.batch_source, order))
         for (name, source), order in zip(sources.items(), orders[1:], strict=True)
     }
-    test = without(target.test, few)
+    test = exclude(target.test, few)
     return Parts(
         network=network,
         learner=learner,
@@ -149,7 +148,7 @@ def _on_sources(
 
     def look(network: Network) -> Metrics:
         errors = [
-            error_rate(learner.validated(network, name), _images(source), preprocess, source.validation)
+            error_rate(learner.validation_network(network, name), _images(source), preprocess, source.validation)
             for name, source in sources.items()
         ]
         return {"error": mean(errors)}
@@ -167,7 +166,7 @@ def _shots(target: Domain, run: Domains, classes: Sequence[str], *, seed: int) -
             f"{target.name} has {most} training images of {rarest}; {run.shots} shots of each class were asked for. "
             f"Ask for at most {most}, or for all."
         )
-    return shots(target, run.shots, len(classes), seed) if run.shots else target.train[:0]
+    return draw_shots(target, run.shots, len(classes), seed) if run.shots else target.train[:0]
 
 
 def _target_and_sources(dataset: DomainSet, run: Domains) -> tuple[Domain, dict[str, Domain]]:

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from arml.cli.names import (
-    Count,
     choose,
     digest,
     noise_of,
@@ -22,18 +21,18 @@ from arml.cli.names import (
 )
 from arml.lab.data import Augment, Sampler, celeba, table, yeast
 from arml.lab.data.batches import AttributeBatch, AttributeBatches
-from arml.lab.data.cache import silent
+from arml.lab.data.cache import ReportCount, report_nothing
 from arml.lab.data.target_splits import FewLabels, few_labels
 from arml.lab.data.targets import Examples, Target
 from arml.lab.learners.base import AugmentExamples
-from arml.lab.learners.joint_targets import JointTargets, MainTarget, unchanged
+from arml.lab.learners.joint_targets import JointTargets, MainTarget, no_augmentation
 from arml.lab.metrics import metrics
 from arml.lab.models.network import Network
 from arml.lab.run import MultiLabel, separated
 from arml.lab.tasks.attributes import Attributes
 from arml.lab.train import Metrics, Parts, outputs_of
 
-DATASETS: dict[str, Callable[[MultiLabel, Path, Path, Count], Examples]] = {
+DATASETS: dict[str, Callable[[MultiLabel, Path, Path, ReportCount], Examples]] = {
     "yeast": lambda run, data_dir, cache, count: yeast.load(),
     "celeba": lambda run, data_dir, cache, count: celeba.load(data_dir, cache, size=run.image_size, progress=count),
     "table": lambda run, data_dir, cache, count: table.load(
@@ -57,7 +56,7 @@ LEARNERS: dict[str, Callable[[Offered], MainTarget | JointTargets]] = {
 }
 
 
-def prepare(run: MultiLabel, data_dir: Path, cache: Path, count: Count) -> None:
+def prepare(run: MultiLabel, data_dir: Path, cache: Path, count: ReportCount) -> None:
     """Reads the data set once: what is wrong with it shows before many runs begin, and images are decoded once."""
     examples = choose(DATASETS, run.dataset, "data set")(run, data_dir, cache, count)
     target, _ = _chosen(examples, run)
@@ -69,7 +68,7 @@ def build(run: MultiLabel, data_dir: Path, cache: Path) -> Parts[AttributeBatch]
 
     Decoded images are kept in the folder ``cache``.
     """
-    examples = choose(DATASETS, run.dataset, "data set")(run, data_dir, cache, silent)
+    examples = choose(DATASETS, run.dataset, "data set")(run, data_dir, cache, report_nothing)
     target, others = _chosen(examples, run)
     division, order, pool, drawn, start = (stream(run.seed, number) for number in range(5))
     rows = few_labels(target, labels=run.labels, seed=division, rows=examples.rows)
@@ -77,7 +76,7 @@ def build(run: MultiLabel, data_dir: Path, cache: Path) -> Parts[AttributeBatch]
     is_image = x.dtype == torch.uint8
     preprocess = preprocess_of(run.weights, x.shape[1]) if is_image else torch.Tensor.float
     main = Attributes({run.main: target}, rows.main)
-    augment: AugmentExamples = Augment(True, 2, 0.0) if is_image else unchanged
+    augment: AugmentExamples = Augment(True, 2, 0.0) if is_image else no_augmentation
     learner = choose(LEARNERS, run.learner, "learner")(Offered(main, others, rows, augment))
     aux_labels = learner.aux.labels if isinstance(learner, JointTargets) else torch.empty(len(x), 0)
     torch.manual_seed(start)

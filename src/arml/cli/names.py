@@ -29,8 +29,6 @@ from arml.reweighter import Reweighter
 from arml.schedule import Growing
 
 T = TypeVar("T")
-Count = Callable[[int, int], None]
-"""Is told how many of how many are done, for progress bars."""
 
 
 def _grid(first: float, trunk: Trunk) -> Fixed:

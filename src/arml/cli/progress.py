@@ -15,7 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from arml.cli.names import Count
+from arml.lab.data.cache import ReportCount
 
 
 def say(console: Console, *lines: str) -> None:
@@ -41,7 +41,7 @@ def remarks(console: Console) -> Iterator[None]:
 
 
 @contextmanager
-def counting(what: str, console: Console) -> Iterator[Count]:
+def counting(what: str, console: Console) -> Iterator[ReportCount]:
     """A bar that appears with the first count; work that takes no time shows none."""
     with bar(console) as progress:
         tasks: list[TaskID] = []

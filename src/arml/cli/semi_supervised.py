@@ -8,9 +8,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from arml.cli.names import Count, choose, noise_of, optimizer_of, reweighter_of, stream, trunk_of
+from arml.cli.names import choose, noise_of, optimizer_of, reweighter_of, stream, trunk_of
 from arml.lab.data import Augment, Dataset, GcnZca, Images, Sampler, Scale, cifar10, digits, mnist5k, split, svhn
 from arml.lab.data.batches import Batch, ImageBatches
+from arml.lab.data.cache import ReportCount
 from arml.lab.data.splits import validation_size
 from arml.lab.learners.base import SemiSupervisedLearner
 from arml.lab.learners.mean_teacher import MeanTeacher, MeanTeacherSettings
@@ -53,7 +54,7 @@ LEARNERS: dict[str, Callable[[SemiSupervised, Source], SemiSupervisedLearner]] =
 }
 
 
-def prepare(run: SemiSupervised, data_dir: Path, cache: Path, count: Count) -> None:
+def prepare(run: SemiSupervised, data_dir: Path, cache: Path, count: ReportCount) -> None:
     """Reads the data set once, so that what is wrong with it shows before many runs begin."""
     del cache, count
     choose(DATASETS, run.dataset, "data set").load(data_dir)

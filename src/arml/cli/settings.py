@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 from arml.cli import domains as dg
 from arml.cli import multi_label as mlc
 from arml.cli import semi_supervised as ssl
-from arml.cli.names import Count
+from arml.lab.data.cache import ReportCount
 from arml.lab.experiments import domain_runs, multi_label_runs, semi_supervised_runs
 from arml.lab.run import Domains, MultiLabel, Run, SemiSupervised
 from arml.lab.train import Parts
@@ -25,7 +25,7 @@ class Setting(NamedTuple):
     presets: Mapping[str, Callable[[str], Run]]
     datasets: Sequence[str]
     build: Callable[[AnyRun, Path, Path], Parts[Any]]
-    prepare: Callable[[AnyRun, Path, Path, Count], None]
+    prepare: Callable[[AnyRun, Path, Path, ReportCount], None]
     completed: Callable[[AnyRun], AnyRun] = lambda run: run
     """The run with what follows from its options filled in."""
     lines: Callable[[AnyRun], Any] | None = None

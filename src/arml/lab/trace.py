@@ -33,7 +33,7 @@ class Trace:
         self._file.flush()
 
     def position(self) -> int:
-        """Where the next line begins; everything before it is on disk for good."""
+        """The position of the next line; everything before it is safely on disk."""
         os.fsync(self._file.fileno())
         return self._file.tell()
 

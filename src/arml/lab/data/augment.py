@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 def flip(x: Tensor, generator: torch.Generator) -> Tensor:
     """Mirrors every image left to right with probability 1/2."""
-    mirrored = _uniform(len(_require_images(x)), generator).to(x.device) < 0.5
+    mirrored = _draw_uniform(len(_require_images(x)), generator).to(x.device) < 0.5
     return torch.where(mirrored[:, None, None, None], x.flip(-1), x)
 
 
@@ -25,7 +25,7 @@ def shift(x: Tensor, max_pixels: int, generator: torch.Generator) -> Tensor:
             f"Got {max_pixels}."
         )
     rows, columns = (
-        _mirror_indices(_integers(-max_pixels, max_pixels, batch, generator).to(x.device), size)
+        _mirror_indices(_draw_integers(-max_pixels, max_pixels, batch, generator).to(x.device), size)
         for size in (height, width)
     )
     source = (rows[:, :, None] * width + columns[:, None, :]).reshape(batch, 1, height * width)
@@ -43,7 +43,10 @@ def cutout(x: Tensor, size: int, generator: torch.Generator) -> Tensor:
     batch, _, height, width = _require_images(x).shape
     if size < 0:
         raise ValueError(f"`size` should be at least 0. Got {size}.")
-    down, across = (_box(_integers(0, side - 1, batch, generator).to(x.device), size, side) for side in (height, width))
+    down, across = (
+        _box_positions(_draw_integers(0, side - 1, batch, generator).to(x.device), size, side)
+        for side in (height, width)
+    )
     return x.masked_fill((down[:, :, None] & across[:, None, :])[:, None], 0)
 
 
@@ -51,9 +54,9 @@ def crop(x: Tensor, least: float, generator: torch.Generator) -> Tensor:
     """Cuts a square of ``least`` to 1 of the area from anywhere in every image, and scales it to the image's size."""
     if not 0 < least <= 1:
         raise ValueError(f"`least` is a share of the area and should lie between 0 and 1. Got {least}.")
-    side = (least + (1 - least) * _uniform(len(_require_images(x)), generator)).sqrt()
+    side = (least + (1 - least) * _draw_uniform(len(_require_images(x)), generator)).sqrt()
     free = 1 - side  # how far the centre may move, with half the image's side as 1
-    across, down = (free * (2 * _uniform(len(x), generator) - 1) for _ in range(2))
+    across, down = (free * (2 * _draw_uniform(len(x), generator) - 1) for _ in range(2))
     zero = torch.zeros_like(side)
     matrix = torch.stack([side, zero, across, zero, side, down], dim=1).view(-1, 2, 3).to(x)
     grid = F.affine_grid(matrix, list(x.shape), align_corners=False)
@@ -95,18 +98,18 @@ def _mirror_indices(offsets: Tensor, size: int) -> Tensor:
     return torch.where(wanted < size, wanted, 2 * (size - 1) - wanted)
 
 
-def _box(centres: Tensor, size: int, side: int) -> Tensor:
+def _box_positions(centres: Tensor, size: int, side: int) -> Tensor:
     """For every image, which of ``side`` positions lie inside the box, [B, side]."""
     first = centres[:, None] - size // 2
     positions = torch.arange(side, device=centres.device)
     return (positions >= first) & (positions < first + size)
 
 
-def _uniform(count: int, generator: torch.Generator) -> Tensor:
+def _draw_uniform(count: int, generator: torch.Generator) -> Tensor:
     return torch.rand(count, generator=generator, device=generator.device)
 
 
-def _integers(lowest: int, highest: int, count: int, generator: torch.Generator) -> Tensor:
+def _draw_integers(lowest: int, highest: int, count: int, generator: torch.Generator) -> Tensor:
     return torch.randint(lowest, highest + 1, (count,), generator=generator, device=generator.device)
 
 

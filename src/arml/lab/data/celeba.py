@@ -131,8 +131,8 @@ def _describe_counts(rows: Rows) -> str:
 
 
 def _line_error(path: Path, number: int, expected: str, line: str) -> DataError:
-    shown = line.strip() if len(line.strip()) <= 60 else f"{line.strip()[:60]}... ({len(line.split())} words)"
-    return _error(path, expected, f"line {number}: {shown}")
+    excerpt = line.strip() if len(line.strip()) <= 60 else f"{line.strip()[:60]}... ({len(line.split())} words)"
+    return _error(path, expected, f"line {number}: {excerpt}")
 
 
 def _error(path: Path, expected: str, found: str) -> DataError:

@@ -21,7 +21,7 @@ from arml.lab.data.domain_set import (
 
 DOMAINS = ("art_painting", "cartoon", "photo", "sketch")
 CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
-"""In alphabetical order; the official lists number them from 1."""
+"""The classes in alphabetical order; the official lists number them from 1."""
 LAYOUTS = ("PACS", "PACS/kfold", "pacs/images", "kfold", "images", ".")
 """Where the domain folders may be, below the data folder; the last three if its path already names PACS."""
 LEFT_OUT = "sketch/dog/n02103406_4068-1.png"

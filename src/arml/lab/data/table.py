@@ -68,7 +68,7 @@ def load(path: Path, *, main: str, aux: Sequence[str], features: Sequence[str] =
     named = {name: _plain_cells(frame[name]) for name in features}
     chosen = _check_features(named or _useful_columns(path, frame.drop(columns=list(targets))))
     if not chosen:
-        raise ValueError(f"{path}: no column is left to predict from beside the targets {', '.join(targets)}.")
+        raise ValueError(f"{path}: no column is left to predict from apart from the targets {', '.join(targets)}.")
     return Examples(path.name.removesuffix(_suffix(path)), targets, partial(_inputs, chosen))
 
 

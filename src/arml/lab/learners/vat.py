@@ -95,7 +95,7 @@ def perturbation(
     taken without autocast.
     """
     drawn = torch.randn(u.shape, generator=generator, device=generator.device)
-    d = settings.xi * _unit(drawn.to(u))
+    d = settings.xi * _normalise(drawn.to(u))
     with torch.autocast(u.device.type, enabled=False):
         # A separate pass: with labelled images in its batch, the main pass would differ from the next one through
         # BatchNorm even at d = 0, and the direction would follow that difference.
@@ -104,10 +104,10 @@ def perturbation(
         with torch.enable_grad():
             d.requires_grad_()
             (slope,) = differentiate(kl(clean, network(u + d)).sum(), [d], create_graph=False)
-    return clean, settings.epsilon * _unit(slope).detach()
+    return clean, settings.epsilon * _normalise(slope).detach()
 
 
-def _unit(d: Tensor) -> Tensor:
+def _normalise(d: Tensor) -> Tensor:
     """Scales every image of ``d`` to length 1; zeros stay zeros."""
     tiny, places = torch.finfo(d.dtype).tiny, tuple(range(1, d.ndim))
     # By the largest entry first: the squares of finite differences would underflow.

@@ -31,9 +31,9 @@ class EMATeacher:
     @torch.no_grad()
     def update(self, network: Network) -> None:
         """Moves the teacher one step towards ``network``."""
-        kept = min(1 - 1 / (self.updates + 1), self.decay)
-        for mine, theirs in zip(self.network.parameters(), network.parameters(), strict=True):
-            mine.lerp_(theirs, 1 - kept)
+        decay = min(1 - 1 / (self.updates + 1), self.decay)
+        for average, parameter in zip(self.network.parameters(), network.parameters(), strict=True):
+            average.lerp_(parameter, 1 - decay)
         self.updates += 1
 
     @torch.no_grad()

@@ -89,7 +89,7 @@ def _strip_prefixes(name: str, wanted: Mapping[str, Tensor]) -> str:
 
 
 def _list_some(names: Sequence[str]) -> str:
-    """How many, and the first few by name."""
+    """The number of names, and the first few of them."""
     more = ", ..." if len(names) > MOST_NAMES else ""
     return f"{len(names)}: {', '.join(names[:MOST_NAMES])}{more}" if names else "none"
 

@@ -69,8 +69,8 @@ class Baseline(SourceTasks):
 
     The target's images, if there are any, are in the pass with learned and with equal weights, so that two methods
     differ in nothing else. BatchNorm therefore sees them; to avoid that, leave the target's images out of the batches.
-    "Baseline" and "Baseline + ARML" in Shi et al., *Auxiliary Task Reweighting for
-    Minimum-data Learning*, NeurIPS 2020.
+    "Baseline" and "Baseline + ARML" in Shi et al., *Auxiliary Task Reweighting for Minimum-data Learning*, NeurIPS
+    2020.
     """
 
     train_on_main = False

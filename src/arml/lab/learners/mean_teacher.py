@@ -34,8 +34,8 @@ class MeanTeacher(TaughtLearner):
     .. math:: w(t)\ \mathrm{mean}_u\, \mathrm{mean}_c\, (p - \mathrm{stop}\, p')^2
 
     with p' from the teacher, an exponential moving average of the network. Tarvainen and Valpola, *Mean teachers are
-    better role models*, NeurIPS 2017, in the form of Oliver et al., NeurIPS 2018. The student is tested,
-    not the teacher.
+    better role models*, NeurIPS 2017, in the form of Oliver et al., NeurIPS 2018. The student is tested, not the
+    teacher.
     """
 
     def __init__(self, settings: MeanTeacherSettings, augment: Augment) -> None:

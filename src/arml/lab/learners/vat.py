@@ -56,8 +56,8 @@ class VAT(SemiSupervisedLearner):
         \lambda\ \mathrm{mean}_u\, H(p(u))
 
     Miyato et al., *Virtual Adversarial Training*, TPAMI 2018, with one power iteration; entropy minimisation after
-    Grandvalet and Bengio, NIPS 2004. The arguments of KL are swapped as in Oliver et al., who found it to
-    work better.
+    Grandvalet and Bengio, NIPS 2004. The arguments of KL are swapped as in Oliver et al., who found it to work
+    better.
 
     Departures from Oliver et al.: images are augmented once, then perturbed, so that r meets the image it was found
     for; the entropy is that of clean images, with lambda 0.06 as in their paper (their run files have 0.1).

@@ -26,7 +26,7 @@ from torch import Tensor
 from arml.lab.data.batches import AttributeBatches, Sampler
 from arml.lab.data.table import scaler_of, target_of
 from arml.lab.data.targets import Target
-from arml.lab.learners.joint_targets import JointTargets, MainTarget, unchanged
+from arml.lab.learners.joint_targets import JointTargets, MainTarget, no_augmentation
 from arml.lab.models.mlp import mlp
 from arml.lab.models.network import Network
 from arml.lab.tasks.attributes import Attributes
@@ -114,7 +114,11 @@ class _Estimator(ABC):
 
     def _train(self, x: Tensor, others: Attributes | None) -> None:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        learner = MainTarget(self._main, unchanged) if others is None else JointTargets(self._main, others, unchanged)
+        learner = (
+            MainTarget(self._main, no_augmentation)
+            if others is None
+            else JointTargets(self._main, others, no_augmentation)
+        )
         network = self._network(x.shape[1], {"class": self._main.num_outputs, **learner.heads}, seed)
         reweighter = self._reweighter(network, learner.tasks)
         optimizer = torch.optim.Adam(network.parameters(), lr=self.lr, weight_decay=self.weight_decay)

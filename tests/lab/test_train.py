@@ -17,7 +17,7 @@ from arml.lab.build import Folders, build
 from arml.lab.run import Run, is_done
 from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
 from arml.lab.trace import Trace, read, result
-from arml.lab.train import Parts, Progress, error_rate, train
+from arml.lab.train import Parts, TrainingState, error_rate, train
 
 OFTEN = {"steps": 12, "evaluate_every": 4, "record_every": 2, "checkpoint_every": 3}
 TINY = SemiSupervised(batch_labelled=8, batch_unlabelled=8, **OFTEN)
@@ -158,7 +158,7 @@ def test_a_process_killed_at_random_moments_leaves_the_record_of_one_that_was_no
 
 def test_a_checkpoint_is_whole_or_not_there(tmp_path, monkeypatch):
     """A crash while it is written leaves the one before."""
-    parts, progress = made(TINY, tmp_path), Progress()
+    parts, progress = made(TINY, tmp_path), TrainingState()
     with Trace(tmp_path / "record.jsonl", TINY) as trace:
         progress.save(tmp_path, parts, 3, trace)
     before = (tmp_path / "checkpoint.pt").read_bytes()

@@ -15,7 +15,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from arml.lab.build.settings import Count
+from arml.lab.data.cache import ReportCount
 
 
 def say(console: Console, *lines: str) -> None:
@@ -41,7 +41,7 @@ def plain_warnings(console: Console) -> Iterator[None]:
 
 
 @contextmanager
-def count_bar(what: str, console: Console) -> Iterator[Count]:
+def count_bar(what: str, console: Console) -> Iterator[ReportCount]:
     """A bar that appears with the first count. Work that takes no time shows none."""
     with bar(console) as progress:
         tasks: list[TaskID] = []

@@ -1,4 +1,4 @@
-"""Where a run is made: what someone needs to know who wants to repeat it."""
+"""The machine of a run: what somebody who repeats it needs to know."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ def data_folder() -> Path:
 
 @cache
 def environment() -> dict[str, str]:
-    """Versions, operating system and processor. No times and no names: it is the same for every run on a machine."""
+    """Versions, operating system and processor. No times and no names: the same for every run on a machine."""
     return {
         "arml": version("arml"),
         "torch": torch.__version__,
@@ -27,7 +27,7 @@ def environment() -> dict[str, str]:
 
 
 def _processor() -> str:
-    """The processor's name, where the system tells it (Linux)."""
+    """The processor's name, where the system provides it (Linux)."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

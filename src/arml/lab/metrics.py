@@ -1,4 +1,4 @@
-"""How good answers are, in numbers that stand in one table."""
+"""The quality of answers, in numbers for one table."""
 
 from math import isfinite
 
@@ -9,23 +9,23 @@ from arml.lab.data.targets import Target
 
 
 def metrics(target: Target, outputs: Tensor, labels: Tensor) -> dict[str, float]:
-    r"""Percentages, and for numbers the error in their own units, over the rows that have a label.
+    r"""Percentages, and for numbers also the error in their own units, over the rows that have a label.
 
-    Of classes:
+    For classes:
 
-    - ``error``: rows answered wrongly;
-    - ``average_precision``, ``auc``: how well rows of a class are ranked before others, by the logit of the second
-      class of two. With more classes by each one's probability against the rest, then the mean over classes present;
+    - ``error``: the share of wrong answers;
+    - ``average_precision``, ``auc``: how well rows of a class are ranked before others. Two classes are ranked by the
+      logit of the second; with more, each class is ranked by its probability, and the mean is over the classes present;
     - ``majority_error``: the error of always answering the most frequent class of these labels.
 
-    Of numbers, with outputs and labels in the same units:
+    For numbers, with outputs and labels in the same units:
 
     - ``error``: the unexplained share of the variance, :math:`100 (1 - R^2)`;
     - ``rmse``: the root of the mean squared error;
     - ``majority_error``: 100, the error of always answering the mean.
 
-    ``error`` is always there. A row of classes whose outputs are not finite is answered wrongly. A ranking is left out
-    if there is one class only, or an output that is not finite.
+    ``error`` is always there. For classes, a row with an output that is not finite counts as wrong. Rankings are left
+    out if only one class is present or an output is not finite.
 
     >>> import torch
     >>> smiles = Target(torch.tensor([0.0, 1.0]), classes=("no", "yes"))
@@ -35,12 +35,12 @@ def metrics(target: Target, outputs: Tensor, labels: Tensor) -> dict[str, float]
     {'error': 25.0, 'majority_error': 100.0, 'rmse': 1.0}
 
     Args:
-        target: says which of them.
-        outputs: [N, target.num_outputs]: logits, or numbers in the units of the labels.
+        target: Decides between classes and numbers.
+        outputs: Logits, or numbers in the units of the labels, [N, target.num_outputs].
         labels: [N], NaN where missing.
 
     Raises:
-        ValueError: there is no label; or labels of a number do not differ, or answers to it are not finite.
+        ValueError: No row has a label; or the labels of a number do not differ, or its answers are not finite.
     """
     if outputs.shape != (len(labels), target.num_outputs):
         raise ValueError(
@@ -51,10 +51,10 @@ def metrics(target: Target, outputs: Tensor, labels: Tensor) -> dict[str, float]
     z, y = outputs[present].detach().cpu().double(), labels[present].cpu().double()
     if not len(y):
         raise ValueError(f"None of the {len(labels)} rows has a label. Judge answers by rows that have one.")
-    return _of_numbers(z[:, 0], y) if target.is_numeric else _of_classes(z, y.long())
+    return _numeric_metrics(z[:, 0], y) if target.is_numeric else _class_metrics(z, y.long())
 
 
-def _of_numbers(z: Tensor, y: Tensor) -> dict[str, float]:
+def _numeric_metrics(z: Tensor, y: Tensor) -> dict[str, float]:
     if bool((y == y[0]).all()):
         raise ValueError(
             f"The {len(y)} labels of a number do not differ; the share of their variance that is explained needs at "
@@ -68,14 +68,14 @@ def _of_numbers(z: Tensor, y: Tensor) -> dict[str, float]:
     return {"error": 100 * squares / float(y.var(correction=0)), "majority_error": 100.0, "rmse": squares**0.5}
 
 
-def _of_classes(z: Tensor, y: Tensor) -> dict[str, float]:
+def _class_metrics(z: Tensor, y: Tensor) -> dict[str, float]:
     answers = (z[:, 0] > 0).long() if z.shape[1] == 1 else z.argmax(dim=1)
     right = float(((answers == y) & z.isfinite().all(dim=1)).double().mean())
     majority = float(y.bincount().max()) / len(y)
-    return {"error": 100 * (1 - right), "majority_error": 100 * (1 - majority), **_of_rankings(z, y)}
+    return {"error": 100 * (1 - right), "majority_error": 100 * (1 - majority), **_ranking_metrics(z, y)}
 
 
-def _of_rankings(z: Tensor, y: Tensor) -> dict[str, float]:
+def _ranking_metrics(z: Tensor, y: Tensor) -> dict[str, float]:
     from sklearn.metrics import average_precision_score, roc_auc_score  # here, so that training alone does not load it
 
     present = y.unique().tolist()

@@ -14,13 +14,13 @@ Record = dict[str, Any]
 
 
 class Trace:
-    """Writes a record line by line. What stands after the position of the last checkpoint is written anew on resume.
+    """Writes a record line by line. On resume, everything after the position of the last checkpoint is written again.
 
-    Lines hold no times: a run that was killed and resumed leaves the very bytes of one that was not.
+    Lines hold no times: a run that was killed and resumed leaves exactly the bytes of one that was not.
     """
 
     def __init__(self, path: Path, run: Run, position: int = 0) -> None:
-        """Starts a new record, or goes on at ``position`` of the one in ``path``."""
+        """Starts a new record, or continues at ``position`` of the one in ``path``."""
         self._file = path.open("r+b" if position else "wb")
         if position:
             self._file.truncate(position)
@@ -34,7 +34,7 @@ class Trace:
         self._file.flush()
 
     def position(self) -> int:
-        """Where the next line begins; everything before it is on disk for good."""
+        """The position of the next line; everything before it is safely on disk."""
         os.fsync(self._file.fileno())
         return self._file.tell()
 
@@ -46,16 +46,16 @@ class Trace:
 
 
 class Recorded(NamedTuple):
-    """A record that has been read."""
+    """A record, as read from its file."""
 
     run: Run
     records: list[Record]
     environment: dict[str, str]
-    """Where it was made: versions and processor."""
+    """Versions and processor of the machine that made it."""
 
 
 def read(path: Path) -> Recorded:
-    """The record in ``path``; a last line that was cut off by a crash is left out."""
+    """The record in ``path``, without a last line that a crash cut off."""
     try:
         first, *records = [json.loads(line) for line in path.read_text().split("\n")[:-1]]
         run = RUN_TYPES[first["setting"]](**{key: _as_tuple(value) for key, value in first["run"].items()})
@@ -73,5 +73,5 @@ def _as_tuple(value: Any) -> Any:
 
 
 def result(records: list[Record]) -> Record | None:
-    """The last line of a completed run, with the errors on the test images; ``None`` for one that is not complete."""
+    """The last line of a completed run, with the errors on the test examples; ``None`` if the run is not complete."""
     return next((record for record in reversed(records) if "test_error" in record), None)

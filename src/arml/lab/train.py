@@ -26,16 +26,16 @@ from arml.reweighter import Reweighter
 
 B = TypeVar("B")
 Watch = Callable[[Record], None]
-"""Is shown every record as it is written, for progress bars."""
+"""Receives every record as it is written, for progress bars."""
 Metrics = dict[str, float]
-"""How good a network is, by name; ``"error"``, in %, is always there."""
+"""The quality of a network, by name; ``"error"``, in %, is always there."""
 Evaluate = Callable[[Network], Metrics]
-"""Looks at the validation or the test examples."""
+"""Evaluates a network on the validation or the test examples."""
 
 
 @dataclass
 class Parts(Generic[B]):
-    """Everything a run trains with, made from its description."""
+    """Everything a run trains with, built from its description."""
 
     network: Network
     learner: Learner[B]
@@ -45,21 +45,21 @@ class Parts(Generic[B]):
     noise: Langevin | None
     batches: Batches[B]
     generator: torch.Generator
-    """Of everything the learner draws."""
+    """Source of everything the learner draws."""
     validation: Evaluate
     test: Evaluate
     score: Callable[[Metrics], float] | None = itemgetter("error")
-    """What the network is chosen by on validation examples: less is better; ``None``: the last network counts."""
+    """Chooses the network on validation examples: less is better; ``None``: the last network counts."""
     choose_after: int = 0
-    """Networks are chosen among those after this many steps: earlier ones are not what the learner is after."""
+    """Only networks after this many steps are candidates: earlier ones are not yet what the learner aims at."""
 
 
 def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watch: Watch = lambda _: None) -> Record:
-    """Trains until ``run.steps``, chooses the network on validation examples, and looks at the test examples once."""
+    """Trains for ``run.steps`` steps, chooses the network on validation examples, then uses the test examples once."""
     folder.mkdir(parents=True, exist_ok=True)
-    progress = Progress.load(folder, parts) if resume else Progress()
+    state = TrainingState.load(folder, parts) if resume else TrainingState()
     path = folder / "record.jsonl"
-    with Trace(path, run, progress.position) as trace, _events(folder, progress.step) as events:
+    with Trace(path, run, state.position) as trace, _events(folder, state.step) as events:
 
         def record(line: Record) -> None:
             trace.write(line)
@@ -67,40 +67,40 @@ def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watc
             watch(line)
 
         parts.network.train()
-        for step in range(progress.step, run.steps):
+        for step in range(state.step, run.steps):
             _set_lr(parts.optimizer, run, step)
             losses = losses_of(parts, step)
             if (step + 1) % run.record_every == 0:
-                record(_seen(step + 1, parts, losses))
+                record(_step_record(step + 1, parts, losses))
             descend(parts, losses.joint)
             if (step + 1) % run.evaluate_every == 0 or step + 1 == run.steps:
-                record(progress.evaluated(step + 1, parts))
+                record(state.evaluate(step + 1, parts))
             if (step + 1) % run.checkpoint_every == 0 or step + 1 == run.steps:
-                progress.save(folder, parts, step + 1, trace)
-        outcome = _tested(progress, parts)
+                state.save(folder, parts, step + 1, trace)
+        outcome = _final_record(state, parts)
         record(outcome)
     (folder / "done").touch()
     return outcome
 
 
-class Losses(NamedTuple):
-    """Of one step."""
+class StepLosses(NamedTuple):
+    """The losses of one step."""
 
     joint: Tensor
-    """What is minimised."""
+    """The loss that is minimised."""
     main: Tensor | None
     """``None`` if the batch has no main label."""
     aux: dict[str, Tensor]
 
 
-def losses_of(parts: Parts[B], step: int) -> Losses:
-    """The losses on the next batch; may update the weights."""
+def losses_of(parts: Parts[B], step: int) -> StepLosses:
+    """The losses on the next batch; may update the weights of the tasks."""
     main, aux = parts.learner.losses(parts.network, parts.batches.next(), step, parts.generator)
     if parts.reweighter is not None:
-        return Losses(parts.reweighter(main, aux), main, aux)
+        return StepLosses(parts.reweighter(main, aux), main, aux)
     if main is None:
         raise ValueError("There is nothing to learn from: no auxiliary task, and no label of the main task.")
-    return Losses(main, main, aux)
+    return StepLosses(main, main, aux)
 
 
 def descend(parts: Parts[Any], loss: Tensor) -> None:
@@ -112,30 +112,30 @@ def descend(parts: Parts[Any], loss: Tensor) -> None:
 
 
 @dataclass
-class Progress:
-    """How far a run is, and the best network so far on validation examples (the earliest on a tie)."""
+class TrainingState:
+    """The progress of a run, and its best network so far on validation examples (the earliest on a tie)."""
 
     step: int = 0
     position: int = 0
-    """Where in the record the next line goes."""
+    """Position of the next line in the record."""
     best_step: int = 0
     best_score: float = float("inf")
     best_metrics: Metrics = field(default_factory=dict)
     best_network: dict[str, Tensor] | None = None
 
-    def evaluated(self, step: int, parts: Parts[Any]) -> Record:
-        """What is found on validation examples after ``step``, remembered if it is the best."""
-        metrics = _evaluated(parts.network, parts.validation)
+    def evaluate(self, step: int, parts: Parts[Any]) -> Record:
+        """Evaluates the network on validation examples after ``step``, and remembers it if it is the best."""
+        metrics = _evaluate(parts.network, parts.validation)
         score = -math.inf if parts.score is None else parts.score(metrics)
         if step > parts.choose_after and (parts.score is None or score < self.best_score):
             self.best_step, self.best_score, self.best_metrics = step, score, metrics
             self.best_network = {name: value.clone() for name, value in parts.network.state_dict().items()}
-        return {"step": step, **_named("validation", metrics)}
+        return {"step": step, **_add_prefix("validation", metrics)}
 
     def save(self, folder: Path, parts: Parts[Any], step: int, trace: Trace) -> None:
-        """Writes everything that later steps depend on; a crash leaves the old checkpoint or the new one, whole."""
+        """Writes everything that later steps depend on; a crash leaves the old checkpoint or the new one, complete."""
         self.step, self.position = step, trace.position()
-        state = {name: part.state_dict() for name, part in _stateful(parts).items()}
+        state = {name: part.state_dict() for name, part in _stateful_parts(parts).items()}
         state |= {"progress": vars(self), "generator": parts.generator.get_state(), "random": torch.get_rng_state()}
         unfinished = folder / "checkpoint.pt.part"
         with unfinished.open("wb") as file:
@@ -145,21 +145,21 @@ class Progress:
         unfinished.replace(folder / "checkpoint.pt")
 
     @staticmethod
-    def load(folder: Path, parts: Parts[Any]) -> "Progress":
-        """The progress of the last checkpoint, with ``parts`` as they were; a fresh start if there is none."""
+    def load(folder: Path, parts: Parts[Any]) -> "TrainingState":
+        """The state of the last checkpoint, which is also loaded into ``parts``; a fresh start if there is none."""
         path = folder / "checkpoint.pt"
         if not path.exists():
-            return Progress()
+            return TrainingState()
         state = torch.load(path, weights_only=True)
-        for name, part in _stateful(parts).items():
+        for name, part in _stateful_parts(parts).items():
             part.load_state_dict(state[name])
         parts.generator.set_state(state["generator"])
         torch.set_rng_state(state["random"])
-        return Progress(**state["progress"])
+        return TrainingState(**state["progress"])
 
 
 def outputs_of(network: nn.Module, x: Tensor, rows: Tensor, preprocess: Callable[[Tensor], Tensor]) -> Tensor:
-    """What ``network`` answers for these rows of ``x``, without graph, in parts that fit into memory."""
+    """The outputs of ``network`` for these rows of ``x``, without graph, in parts that fit into memory."""
     with torch.no_grad():
         return torch.cat([network(preprocess(x[part])) for part in rows.split(500)])
 
@@ -167,12 +167,12 @@ def outputs_of(network: nn.Module, x: Tensor, rows: Tensor, preprocess: Callable
 def error_rate(
     network: nn.Module, images: Images, preprocess: Callable[[Tensor], Tensor], rows: Tensor | None = None
 ) -> float:
-    """Percentage of ``images``, or of these rows of them, that are classified wrongly."""
+    """The percentage of ``images``, or of these rows of them, that are classified wrongly."""
     rows = torch.arange(len(images.y)) if rows is None else rows
     return 100 * float((outputs_of(network, images.x, rows, preprocess).argmax(1) != images.y[rows]).double().mean())
 
 
-def _evaluated(network: Network, evaluate: Evaluate) -> Metrics:
+def _evaluate(network: Network, evaluate: Evaluate) -> Metrics:
     was_training = network.training
     network.eval()
     metrics = evaluate(network)
@@ -180,11 +180,11 @@ def _evaluated(network: Network, evaluate: Evaluate) -> Metrics:
     return metrics
 
 
-def _named(examples: str, metrics: Metrics) -> Record:
+def _add_prefix(examples: str, metrics: Metrics) -> Record:
     return {f"{examples}_{name}": value for name, value in metrics.items()}
 
 
-def _stateful(parts: Parts[Any]) -> dict[str, Any]:
+def _stateful_parts(parts: Parts[Any]) -> dict[str, Any]:
     named = {
         "network": parts.network,
         "learner": parts.learner,
@@ -202,7 +202,7 @@ def _set_lr(optimizer: Optimizer, run: Run, step: int) -> None:
         group["lr"] = optimizer.defaults["lr"] * run.lr_drop**drops
 
 
-def _seen(step: int, parts: Parts[Any], losses: Losses) -> Record:
+def _step_record(step: int, parts: Parts[Any], losses: StepLosses) -> Record:
     """Losses, weights and agreement <g_0, g_k> / <g_0, g_0> of this step."""
     named = ({"main": losses.main} if losses.main is not None else {}) | losses.aux
     record: Record = {"step": step, "losses": {name: float(loss.detach()) for name, loss in named.items()}}
@@ -217,14 +217,14 @@ def _seen(step: int, parts: Parts[Any], losses: Losses) -> Record:
     return record | {"agreement": dict(zip(losses.aux, agreement, strict=True))}
 
 
-def _tested(progress: Progress, parts: Parts[Any]) -> Record:
-    last = _evaluated(parts.network, parts.test)
-    if progress.best_network is not None:
-        parts.network.load_state_dict(progress.best_network)
+def _final_record(state: TrainingState, parts: Parts[Any]) -> Record:
+    last = _evaluate(parts.network, parts.test)
+    if state.best_network is not None:
+        parts.network.load_state_dict(state.best_network)
     return {
-        "step": progress.best_step,
-        **_named("validation", progress.best_metrics),
-        **_named("test", _evaluated(parts.network, parts.test)),
+        "step": state.best_step,
+        **_add_prefix("validation", state.best_metrics),
+        **_add_prefix("test", _evaluate(parts.network, parts.test)),
         "test_error_last": last["error"],
         "weights": parts.reweighter.weights if parts.reweighter is not None else {},
     }

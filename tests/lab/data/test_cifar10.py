@@ -2,15 +2,19 @@
 
 import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lab.data.dataset_checks import check_photographs
 from lab.data.original_formats import cifar_binary, cifar_pickles, cifar_rows, write_pickle
 
 from arml.lab.data import DataError, cifar10
+
+DATA = os.environ.get("ARML_DATA")
 
 
 @pytest.mark.parametrize("write", [cifar_pickles, cifar_binary])
@@ -163,3 +167,8 @@ def test_a_damaged_binary_file_is_refused(tmp_path, change):
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(DataError, match=r"data_batch_2\.bin: expected .* found .*arml data fetch cifar10"):
         cifar10.load(tmp_path)
+
+
+@pytest.mark.skipif(DATA is None, reason="set ARML_DATA to a folder with cifar-10-batches-py to read it")
+def test_the_real_files_can_be_read():
+    check_photographs(cifar10.load(Path(DATA)))

@@ -5,10 +5,10 @@ import torch
 from torch.testing import assert_close
 
 from arml.lab.data import digits, mnist5k
-from arml.lab.data.digit_domains import SOURCES, all_misleading, one_misleading, resized
-from arml.lab.data.domain_set import shots
+from arml.lab.data.digit_domains import SOURCES, load_all_misleading, load_one_misleading, resize
+from arml.lab.data.domain_set import draw_shots
 
-MAKERS = [one_misleading, all_misleading]
+MAKERS = [load_one_misleading, load_all_misleading]
 
 
 @pytest.fixture(scope="module", params=MAKERS, ids=["one", "all"])
@@ -24,7 +24,7 @@ def mnist():
 
 def inner(x):
     """MNIST's digits without the margin of 4 pixels, at 16 x 16."""
-    return resized(x[:, :, 4:24, 4:24], 16)
+    return resize(x[:, :, 4:24, 4:24], 16)
 
 
 UNDO = {
@@ -48,12 +48,12 @@ def test_names_and_sizes(dataset):
 
 def test_the_target_is_digits_with_its_own_test_part(dataset):
     target, data = dataset.domains["digits"], digits.load()
-    assert_close(target.x[target.test], resized(data.test.x, 16))
+    assert_close(target.x[target.test], resize(data.test.x, 16))
     assert_close(target.y[target.test], data.test.y)
     rest = torch.cat([target.train, target.validation]).sort().values
-    assert_close(target.x[rest], resized(data.train.x, 16))
+    assert_close(target.x[rest], resize(data.train.x, 16))
     assert_close(target.y[rest], data.train.y)
-    assert torch.bincount(target.y[shots(target, 5, 10, seed=0)]).tolist() == [5] * 10
+    assert torch.bincount(target.y[draw_shots(target, 5, 10, seed=0)]).tolist() == [5] * 10
 
 
 def test_sources_are_all_of_mnist_each_image_once(dataset, mnist):
@@ -95,7 +95,7 @@ def test_both_sets_show_the_same_images():
 
 
 def test_inverted_is_bright_and_turned_lies_down():
-    domains = one_misleading().domains
+    domains = load_one_misleading().domains
     assert float(domains["inverted"].x.float().mean()) > 180 > 75 > float(domains["mnist5k"].x.float().mean())
     ones = {name: domains[name].x[domains[name].y == 1].float() for name in ("mnist5k", "turned")}
     height, width = (
@@ -109,7 +109,7 @@ def test_inverted_is_bright_and_turned_lies_down():
 def test_resizing_by_hand():
     """Half the size: with weights 1 3 3 1, or 3 3 1 at the edge; double: three quarters of the nearer pixel."""
     x = torch.tensor([0, 0, 0, 112], dtype=torch.uint8).reshape(1, 1, 1, 4).expand(1, 1, 4, 4)
-    assert resized(x, 2)[0, 0].tolist() == [[0, 48], [0, 48]]
+    assert resize(x, 2)[0, 0].tolist() == [[0, 48], [0, 48]]
     x = torch.tensor([[0, 103], [0, 103]], dtype=torch.uint8).reshape(1, 1, 2, 2)
-    assert resized(x, 4)[0, 0, 0].tolist() == [0, 26, 77, 103], "25.75 and 77.25, rounded"
-    assert resized(x, 2).tolist() == x.tolist()
+    assert resize(x, 4)[0, 0, 0].tolist() == [0, 26, 77, 103], "25.75 and 77.25, rounded"
+    assert resize(x, 2).tolist() == x.tolist()

@@ -6,7 +6,7 @@ from PIL import Image
 from torch.testing import assert_close
 
 from arml.lab.data import DataError
-from arml.lab.data.domain_set import Domain, divided, load_folders, shots, without
+from arml.lab.data.domain_set import Domain, divide, draw_shots, exclude, load_folders
 
 
 def domain(per_class=(6, 6, 6), train=None):
@@ -23,7 +23,7 @@ def test_shots_are_balanced_nested_and_training_images(seed):
     photo = domain(train=train)
     fewer = torch.tensor([], dtype=torch.int64)
     for per_class in (1, 2, 4):
-        chosen = shots(photo, per_class, num_classes=3, seed=seed)
+        chosen = draw_shots(photo, per_class, num_classes=3, seed=seed)
         assert torch.bincount(photo.y[chosen]).tolist() == [per_class] * 3
         assert chosen.tolist() == sorted(set(chosen.tolist()))
         assert set(fewer.tolist()) < set(chosen.tolist()) <= set(train.tolist())
@@ -31,43 +31,43 @@ def test_shots_are_balanced_nested_and_training_images(seed):
 
 
 def test_the_seed_alone_decides_the_shots():
-    drawn = {tuple(shots(domain(), 2, 3, seed).tolist()) for seed in range(20)}
+    drawn = {tuple(draw_shots(domain(), 2, 3, seed).tolist()) for seed in range(20)}
     assert len(drawn) > 15
     state = torch.get_rng_state()
-    assert_close(shots(domain(), 2, 3, seed=5), shots(domain(), 2, 3, seed=5))
+    assert_close(draw_shots(domain(), 2, 3, seed=5), draw_shots(domain(), 2, 3, seed=5))
     assert_close(torch.get_rng_state(), state)
 
 
 def test_a_class_with_too_few_training_images_is_named():
     with pytest.raises(ValueError, match=r"'photo' has 2 training images of class 1; 3 shots.*at most 2"):
-        shots(domain((6, 2, 6)), 3, num_classes=3, seed=0)
+        draw_shots(domain((6, 2, 6)), 3, num_classes=3, seed=0)
     with pytest.raises(ValueError, match=r"has 0 training images of class 3; 1 shots"):
-        shots(domain(), 1, num_classes=4, seed=0)
+        draw_shots(domain(), 1, num_classes=4, seed=0)
     with pytest.raises(ValueError, match=r"at least 1 shot per class. Got 0"):
-        shots(domain(), 0, num_classes=3, seed=0)
+        draw_shots(domain(), 0, num_classes=3, seed=0)
 
 
 def test_shots_are_not_tested_on():
     photo = domain()
-    chosen = shots(photo, 2, num_classes=3, seed=1)
-    tested = without(photo.test, chosen)
+    chosen = draw_shots(photo, 2, num_classes=3, seed=1)
+    tested = exclude(photo.test, chosen)
     assert sorted(tested.tolist() + chosen.tolist()) == photo.test.tolist()
-    assert_close(without(torch.tensor([4, 5]), torch.tensor([0, 1])), torch.tensor([4, 5]))
+    assert_close(exclude(torch.tensor([4, 5]), torch.tensor([0, 1])), torch.tensor([4, 5]))
 
 
 def test_a_tenth_of_every_class_is_for_validation():
     y = domain((50, 20, 14, 4, 2, 1)).y
-    train, validation = divided(y)
+    train, validation = divide(y)
     assert torch.bincount(y[validation], minlength=6).tolist() == [5, 2, 1, 1, 1, 0]
     assert sorted(train.tolist() + validation.tolist()) == list(range(91))
     for part in (train, validation):
         assert part.tolist() == sorted(part.tolist())
-    assert_close(divided(y).validation, validation)
-    assert not torch.equal(divided(y, seed=1).validation, validation)
+    assert_close(divide(y).validation, validation)
+    assert not torch.equal(divide(y, seed=1).validation, validation)
 
 
 def test_a_class_without_images_does_no_harm():
-    assert len(divided(torch.tensor([0] * 10 + [2] * 10)).validation) == 2
+    assert len(divide(torch.tensor([0] * 10 + [2] * 10)).validation) == 2
 
 
 DOMAINS = ("clay", "photo")

@@ -10,7 +10,7 @@ import pytest
 from lab.data.flaky_server import Site, serving
 from lab.data.original_formats import cifar_binary, cifar_pickles, svhn_files
 
-from arml.lab.data import DataError, _download, _sources
+from arml.lab.data import DataError, _download, _registry
 from arml.lab.data.fetch import Status, check, fetch, status
 
 ARCHIVE = "cifar-10-python.tar.gz"
@@ -24,9 +24,9 @@ def _no_pauses_and_no_log(monkeypatch):
 
 def expect(monkeypatch, name: str, files: dict[str, bytes]) -> None:
     """Puts the checksums of tiny files in place of the real ones."""
-    source = _sources.SOURCES[name]
-    remotes = [r._replace(md5=hashlib.md5(files[Path(r.path).name]).hexdigest()) for r in source.files]
-    monkeypatch.setitem(_sources.SOURCES, name, source._replace(files=tuple(remotes)))
+    dataset = _registry.REGISTRY[name]
+    remotes = [r._replace(md5=hashlib.md5(files[Path(r.path).name]).hexdigest()) for r in dataset.files]
+    monkeypatch.setitem(_registry.REGISTRY, name, dataset._replace(files=tuple(remotes)))
 
 
 @pytest.fixture
@@ -243,7 +243,7 @@ def test_a_report_says_what_was_read_and_whether_it_is_the_original(root, cifar,
     assert "train: 100 images of 3 x 32 x 32" in check("cifar10", root)
     assert f"{ARCHIVE}: the original file (md5" in check("cifar10", root)
     svhn_files(root / "svhn", rows=20)
-    assert "test: 20 images of 3 x 32 x 32, 2 a class" in check("svhn", root)
+    assert "test: 20 images of 3 x 32 x 32, 2 per class" in check("svhn", root)
     assert "train_32x32.mat: not the original file (md5" in check("svhn", root)
 
 

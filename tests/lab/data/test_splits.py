@@ -5,7 +5,8 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from arml.lab.data.splits import PAPER_SIZES, split, validation_size
+from arml.lab.data.base import Images
+from arml.lab.data.splits import PAPER_SIZES, hold_out, split, validation_size
 
 examples = settings(max_examples=150, deadline=None)
 seeds = st.integers(0, 10_000)
@@ -135,3 +136,13 @@ def test_the_papers_sizes():
     assert PAPER_SIZES["svhn"].train - PAPER_SIZES["svhn"].validation == 65_932
     assert validation_size("cifar10", 10_000) == 1_000
     assert validation_size("mnist5k", 4_000) == 400
+
+
+def test_holding_out_keeps_order_and_loses_nothing():
+    images = Images(torch.arange(40, dtype=torch.uint8).reshape(40, 1, 1, 1), torch.arange(40) % 4)
+    train, test = hold_out(images, 4, share=0.2, seed=3)
+    assert torch.bincount(test.y).tolist() == [2, 2, 2, 2]
+    kept, held = train.x.flatten().tolist(), test.x.flatten().tolist()
+    assert kept == sorted(kept)
+    assert held == sorted(held)
+    assert sorted(kept + held) == list(range(40))

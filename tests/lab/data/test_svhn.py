@@ -1,13 +1,19 @@
 """SVHN files, sound and not."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
+from lab.data.dataset_checks import check_photographs
 from lab.data.original_formats import svhn_arrays, svhn_files
 from scipy.io import savemat
 from torch.testing import assert_close
 
 from arml.lab.data import DataError, svhn
+
+DATA = os.environ.get("ARML_DATA")
 
 
 @pytest.mark.parametrize("below", ["svhn", "."])
@@ -88,3 +94,8 @@ def test_a_missing_file_is_named(tmp_path):
         svhn.load(tmp_path)
     with pytest.raises(DataError, match=r"svhn.train_32x32\.mat.*found no such file"):
         svhn.load(tmp_path / "nowhere")
+
+
+@pytest.mark.skipif(DATA is None, reason="set ARML_DATA to a folder with svhn to read it")
+def test_the_real_files_can_be_read():
+    check_photographs(svhn.load(Path(DATA)))

@@ -260,7 +260,7 @@ def test_an_auxiliary_column_cannot_be_called_main_but_others_can(tmp_path):
 
 
 def test_a_table_of_targets_alone_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"t\.csv: no column is left to predict from beside the targets m, a"):
+    with pytest.raises(ValueError, match=r"t\.csv: no column is left to predict from apart from the targets m, a"):
         table.load(written(tmp_path, "m,a\n0,1\n1,2\n", "t.csv"), main="m", aux=["a"])
 
 

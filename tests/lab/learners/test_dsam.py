@@ -64,7 +64,7 @@ def test_a_source_is_validated_by_the_modules_of_the_others():
     x = drawn(5)[0]
     each = {name: network.sources[name](block_outputs(network.trunk, x)) for name in SOURCES}
     assert_close(network(x), (each["photo"] + each["sketch"] + each["art"]) / 3)
-    assert_close(learner.validated(network, "sketch")(x), (each["photo"] + each["art"]) / 2)
+    assert_close(learner.validation_network(network, "sketch")(x), (each["photo"] + each["art"]) / 2)
 
 
 def test_dropout_is_for_training_and_comes_from_the_generator():

@@ -9,7 +9,7 @@ from arml.lab.data.augment import Augment
 from arml.lab.learners import VAT, Batch, VATSettings
 from arml.lab.learners.distances import entropy, kl
 from arml.lab.learners.vat import perturbation
-from arml.lab.models import Network, small, statistics_kept, wrn
+from arml.lab.models import Network, keep_statistics, small, wrn
 
 STILL = Augment(flip=False, shift=0, noise=0.0)
 
@@ -38,7 +38,7 @@ def seeded():
 def test_it_changes_predictions_far_more_than_a_random_direction(make):
     u = torch.randn(24, 1, 8, 8)
     network = confident(make(), u)
-    with statistics_kept(network), torch.no_grad():
+    with keep_statistics(network), torch.no_grad():
         clean, r = perturbation(network, u, VATSettings(epsilon=0.5), seeded())
         assert_close(lengths(r), torch.full((24,), 0.5))
         adversarial = kl(clean, network(u + r)).mean()
@@ -73,7 +73,7 @@ def test_it_is_found_in_float32_under_autocast():
     u = torch.randn(8, 1, 8, 8)
     network = confident(small(num_features=16), u)
     batch = Batch(u, torch.arange(8) % 4, u)
-    with statistics_kept(network):
+    with keep_statistics(network):
         clean, r = perturbation(network, u, VATSettings(), seeded())
         with torch.autocast("cpu", dtype=torch.bfloat16):
             assert network.features(u).dtype == torch.bfloat16

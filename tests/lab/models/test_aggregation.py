@@ -12,7 +12,7 @@ from arml.lab.models import Trunk, small, wrn
 from arml.lab.models.aggregation import (
     AggregatedNetwork,
     AggregationModule,
-    aggregated,
+    aggregated_network,
     block_shapes,
     drop_channels,
 )
@@ -66,7 +66,7 @@ def test_the_forward_pass_written_out(size):
 
 
 def three():
-    network = aggregated(small(num_features=8), 2, SOURCES).double()
+    network = aggregated_network(small(num_features=8), 2, SOURCES).double()
     for value, name in zip((3.0, 6.0, 30.0), SOURCES, strict=True):
         nn.init.zeros_(network.sources[name].output.weight)
         nn.init.constant_(network.sources[name].output.bias, value)
@@ -84,7 +84,7 @@ def test_the_answer_is_the_mean_of_the_modules():
 def test_without_a_source_its_module_is_not_asked():
     network, x = three()
     network.eval()
-    others = network.without("sketch")
+    others = network.leave_out("sketch")
     assert_close(others(x), torch.full((4, 2), 16.5, dtype=torch.float64))
     assert not others.training
     assert not network.training
@@ -94,7 +94,7 @@ def test_without_a_source_its_module_is_not_asked():
 
 def test_images_are_routed_to_their_modules():
     network, x = three()
-    answers = network.routed({"art": x[:1], "photo": x[1:]}, torch.Generator())
+    answers = network.route({"art": x[:1], "photo": x[1:]}, torch.Generator())
     assert {name: (len(part), part.mean().item()) for name, part in answers.items()} == {
         "art": (1, 30.0),
         "photo": (3, 3.0),
@@ -103,7 +103,7 @@ def test_images_are_routed_to_their_modules():
 
 def test_domains_may_have_any_name_and_copies_are_whole():
     """A deep copy asks its own modules."""
-    network = aggregated(small(num_features=8), 2, ["photo.v2", "keys"])
+    network = aggregated_network(small(num_features=8), 2, ["photo.v2", "keys"])
     twin = deepcopy(network)
     nn.init.constant_(twin.sources["keys"].output.bias, 100)
     x = torch.randn(4, 1, 8, 8)
@@ -113,7 +113,7 @@ def test_domains_may_have_any_name_and_copies_are_whole():
 
 
 def test_modules_start_apart():
-    network = aggregated(small(num_features=8), 2, SOURCES)
+    network = aggregated_network(small(num_features=8), 2, SOURCES)
     assert not torch.equal(network.sources["photo"].output.weight, network.sources["art"].output.weight)
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from arml.lab.models import Network, small, statistics_kept, wrn
+from arml.lab.models import Network, keep_statistics, small, wrn
 
 EXACT = {"rtol": 0, "atol": 0}
 
@@ -59,7 +59,7 @@ def test_the_small_trunk_takes_digits_of_both_sizes(size):
 def test_statistics_are_kept_and_the_loss_is_that_of_training():
     network, x = network_and_images()
     before = buffers(network)
-    with statistics_kept(network):
+    with keep_statistics(network):
         inside = network(x).square().mean()
     assert_close(buffers(network), before, **EXACT)
     assert_close(inside, network(x).square().mean(), **EXACT)
@@ -76,18 +76,18 @@ def test_graphs_made_before_and_inside_can_be_differentiated_later():
 
     alone = [a + b for a, b in zip(gradient(network(x).sum()), gradient(network(-x).square().sum()), strict=True)]
     before = network(x).sum()
-    with statistics_kept(network):
+    with keep_statistics(network):
         inside = network(-x).square().sum()
     assert_close(gradient(before + inside), tuple(alone))
 
 
 def test_statistics_move_again_after_an_error_and_after_nesting():
     network, x = network_and_images()
-    with pytest.raises(ZeroDivisionError), statistics_kept(network):
+    with pytest.raises(ZeroDivisionError), keep_statistics(network):
         1 / 0  # noqa: B018
     before = buffers(network)
-    with statistics_kept(network):
-        with statistics_kept(network):
+    with keep_statistics(network):
+        with keep_statistics(network):
             network(x)
         network(x)
     assert_close(buffers(network), before, **EXACT)
@@ -97,7 +97,7 @@ def test_statistics_move_again_after_an_error_and_after_nesting():
 
 def test_layers_that_never_track_stay_that_way():
     layer = nn.BatchNorm1d(2, track_running_stats=False)
-    with statistics_kept(layer):
+    with keep_statistics(layer):
         layer(torch.randn(4, 2))
     assert layer.track_running_stats is False
 
@@ -105,7 +105,7 @@ def test_layers_that_never_track_stay_that_way():
 def test_evaluation_still_uses_running_statistics():
     network, x = network_and_images()
     network.eval()
-    with statistics_kept(network):
+    with keep_statistics(network):
         inside = network(x)
     assert_close(inside, network(x), **EXACT)
     assert_close(inside[:1], network(x[:1]))

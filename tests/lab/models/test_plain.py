@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from arml.lab.models.aggregation import aggregated
+from arml.lab.models.aggregation import aggregated_network
 from arml.lab.models.plain import plain
 
 
@@ -29,7 +29,7 @@ def test_places_are_told_apart():
 
 
 def test_it_can_be_aggregated():
-    network = aggregated(plain(1, 16, 32), 10, ["a", "b"])
+    network = aggregated_network(plain(1, 16, 32), 10, ["a", "b"])
     assert network(torch.zeros(2, 1, 16, 16)).shape == (2, 10)
 
 

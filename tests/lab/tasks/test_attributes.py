@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from arml.gradients import DualNumbers, alignment, double_backward, pairwise
 from arml.lab.data.targets import Target
-from arml.lab.tasks import Attributes, target_loss
+from arml.lab.tasks import Attributes
 
 LN2, LN3 = math.log(2), math.log(3)
 BINARY, KINDS = ("no", "yes"), ("cat", "dog", "owl")
@@ -69,13 +69,23 @@ def standard_answers(attributes, outputs, rows):
     return answers
 
 
+BINARY_TARGET, KINDS_TARGET = Target(tensor([0.0, 1.0]), BINARY), Target(tensor([0.0, 2.0]), KINDS)
+NUMBER = Target(tensor([-1.0, 1.0]))
+"""Mean 0 and standard deviation 1: standardising changes nothing."""
+
+
+def loss_alone(target, outputs, labels):
+    """The loss of the only target; its training rows are all it has."""
+    attributes = Attributes({"only": target}, torch.arange(len(target.values)))
+    return attributes.losses(outputs, labels.unsqueeze(1))["only"]
+
+
 def test_one_target_by_hand():
-    binary, kinds, number = Target(tensor([0.0, 1.0]), BINARY), Target(tensor([0.0]), KINDS), Target(tensor([0.0]))
     # Odds 3 : 1 for yes: -log 3/4 where it is yes, -log 1/4 where it is no.
     expected = -(math.log(3 / 4) + math.log(1 / 4)) / 2
-    assert_close(target_loss(binary, tensor([[LN3], [LN3], [9.0]]), tensor([1.0, 0.0, nan])), tensor(expected))
-    assert_close(target_loss(kinds, tensor([[0.0, 0, LN2], [5, 6, 7]]), tensor([2.0, nan])), tensor(LN2))
-    assert_close(target_loss(number, tensor([[1.0], [2.0], [9.0]]), tensor([4.0, 3.0, nan])), tensor(5.0))
+    assert_close(loss_alone(BINARY_TARGET, tensor([[LN3], [LN3], [9.0]]), tensor([1.0, 0.0, nan])), tensor(expected))
+    assert_close(loss_alone(KINDS_TARGET, tensor([[0.0, 0, LN2], [5, 6, 7]]), tensor([2.0, nan])), tensor(LN2))
+    assert_close(loss_alone(NUMBER, tensor([[1.0], [2.0], [9.0]]), tensor([4.0, 3.0, nan])), tensor(5.0))
 
 
 def test_many_targets_by_hand():
@@ -118,16 +128,6 @@ def test_all_at_once_and_one_by_one_agree(chosen, missing):
         assert_close(*gradients, rtol=1e-9, atol=1e-12)
 
 
-def test_a_number_alone_is_not_standardised_and_classes_are_the_same_alone():
-    targets = drawn()
-    attributes = Attributes(targets, torch.arange(40))
-    outputs = torch.randn(40, attributes.num_outputs, dtype=torch.float64)
-    losses, answers = attributes.losses(outputs, attributes.labels), attributes.answers(outputs)
-    for name, target in targets.items():
-        std = target.values[target.present].std(correction=0) if target.is_numeric else 1
-        assert_close(target_loss(target, answers[name], target.values), losses[name] * std**2)
-
-
 def test_missing_labels_never_reach_a_gradient():
     targets = drawn(missing=0.8)
     attributes = Attributes(targets, torch.arange(40))
@@ -136,7 +136,7 @@ def test_missing_labels_never_reach_a_gradient():
     sum(losses.values()).backward()
     assert all(bool(p.grad.isfinite().all()) for p in head.parameters())
     outputs = torch.zeros(3, 1, requires_grad=True)
-    target_loss(Target(tensor([1.0])), outputs, tensor([nan, 1.0, nan])).backward()
+    loss_alone(NUMBER, outputs, tensor([nan, 1.0, nan])).backward()
     assert outputs.grad.flatten().tolist() == [0, -2, 0]
 
 
@@ -200,9 +200,6 @@ WRONG = {
     "labels": (lambda: two().losses(torch.zeros(4, 2), torch.zeros(4)), r"`labels`.*\[B, 2\].*\[4\]"),
     "rows": (lambda: two().losses(torch.zeros(4, 2), torch.zeros(3, 2)), "3 rows of labels for 4"),
     "answers": (lambda: two().answers(torch.zeros(4)), r"`outputs`.*\[B, 2\].*\[4\]"),
-    "flat": (lambda: target_loss(Target(tensor([1.0])), torch.zeros(4), torch.zeros(4)), r"\[B, 1\].*\[4\]"),
-    "column": (lambda: target_loss(Target(tensor([1.0])), torch.zeros(4, 1), torch.zeros(4, 1)), r"`labels`.*\[4, 1\]"),
-    "no label": (lambda: target_loss(Target(tensor([1.0])), torch.zeros(2, 1), tensor([nan, nan])), "None of the 2"),
 }
 
 

@@ -15,8 +15,9 @@ from arml.lab.build.skeleton import Contribution, Folders, seed_stream
 from arml.lab.catalogue import choose
 from arml.lab.data import Images, Sampler, digit_domains, pacs
 from arml.lab.data.augment import Augment
-from arml.lab.data.batches import DomainBatch, DomainBatches, Drawn
-from arml.lab.data.domain_set import Domain, DomainSet, load_folders, shots, without
+from arml.lab.data.batches import DomainBatch, DomainBatches, SampledImages
+from arml.lab.data.cache import ReportCount
+from arml.lab.data.domain_set import Domain, DomainSet, draw_shots, exclude, load_folders
 from arml.lab.data.preprocess import ImageNet
 from arml.lab.learners.base import AugmentExamples
 from arml.lab.learners.dsam import DSAM, DSAMSettings
@@ -30,13 +31,11 @@ from arml.lab.run_kinds import Domains
 from arml.lab.tasks.jigsaw import Colours
 from arml.lab.train import Evaluate, Metrics, error_rate
 
-Count = Callable[[int, int], None]
-
 
 class DomainSource(NamedTuple):
     """How a set of domains is read and treated."""
 
-    load: Callable[[Domains, Folders, Count], DomainSet]
+    load: Callable[[Domains, Folders, ReportCount], DomainSet]
     augment: Augment
 
 
@@ -44,8 +43,8 @@ _DIGITS = Augment(flip=False, shift=1, noise=0.0)
 _PHOTOS = Augment(flip=True, shift=0, noise=0.0, crop=0.8)
 
 DATASETS: dict[str, DomainSource] = {
-    "digits": DomainSource(lambda run, folders, count: digit_domains.one_misleading(), _DIGITS),
-    "digits_misleading": DomainSource(lambda run, folders, count: digit_domains.all_misleading(), _DIGITS),
+    "digits": DomainSource(lambda run, folders, count: digit_domains.load_one_misleading(), _DIGITS),
+    "digits_misleading": DomainSource(lambda run, folders, count: digit_domains.load_all_misleading(), _DIGITS),
     "pacs": DomainSource(
         lambda run, folders, count: pacs.load(folders.data, folders.cache, size=run.image_size, progress=count),
         _PHOTOS,
@@ -82,13 +81,13 @@ class Loaded(NamedTuple):
     """Rows of the target's labelled training images."""
 
 
-def load(run: Domains, folders: Folders, count: Count) -> Loaded:
+def load(run: Domains, folders: Folders, count: ReportCount) -> Loaded:
     """Reads the domains and draws the shots. Decoded images are kept in ``folders.cache``."""
     if run.folders and folders.cache.resolve().is_relative_to(Path(run.folders).resolve()):
         raise ValueError(f"--out is inside {run.folders}, where it would be taken for a domain. Choose another folder.")
     dataset = choose(DATASETS, run.dataset, "data set").load(run, folders, count)
     target, sources = _choose_domains(dataset, run)
-    few = _draw_shots(target, run, dataset.classes, seed=seed_stream(run.seed, 0))
+    few = _shots_for(target, run, dataset.classes, seed=seed_stream(run.seed, 0))
     if run.network == "resnet18" and not run.weights:
         warnings.warn("resnet18 starts from nothing; the paper's starts from ImageNet: --weights.", stacklevel=1)
     return Loaded(dataset.classes, target, sources, few)
@@ -102,12 +101,14 @@ def contribute(run: Domains, loaded: Loaded) -> Contribution[DomainBatch]:
     preprocess = choose_preprocess(run.weights, target.x.shape[1])
     # Where the target's labels neither train nor steer, not even BatchNorm may look at its images.
     looks = len(few) and (learner.train_on_main or run.method != "uniform")
-    from_target = Drawn(_images(target), Sampler(few, min(run.batch_target, len(few)), orders[0]) if looks else None)
+    from_target = SampledImages(
+        _images(target), Sampler(few, min(run.batch_target, len(few)), orders[0]) if looks else None
+    )
     from_sources = {
-        name: Drawn(_images(source), Sampler(source.train, run.batch_source, order))
+        name: SampledImages(_images(source), Sampler(source.train, run.batch_source, order))
         for (name, source), order in zip(sources.items(), orders[1:], strict=True)
     }
-    test = without(target.test, few)
+    test = exclude(target.test, few)
     return Contribution(
         learner=learner,
         batches=DomainBatches(from_target, from_sources, preprocess),
@@ -138,7 +139,7 @@ def _evaluate_on_sources(
 
     def evaluate(network: Network) -> Metrics:
         errors = [
-            error_rate(learner.validated(network, name), _images(source), preprocess, source.validation)
+            error_rate(learner.validation_network(network, name), _images(source), preprocess, source.validation)
             for name, source in sources.items()
         ]
         return {"error": mean(errors)}
@@ -146,7 +147,7 @@ def _evaluate_on_sources(
     return evaluate
 
 
-def _draw_shots(target: Domain, run: Domains, classes: Sequence[str], *, seed: int) -> Tensor:
+def _shots_for(target: Domain, run: Domains, classes: Sequence[str], *, seed: int) -> Tensor:
     if run.shots == "all":
         return target.train
     counts = target.y[target.train].bincount(minlength=len(classes))
@@ -156,7 +157,7 @@ def _draw_shots(target: Domain, run: Domains, classes: Sequence[str], *, seed: i
             f"{target.name} has {most} training images of {rarest}; {run.shots} shots of each class were asked for. "
             f"Ask for at most {most}, or for all."
         )
-    return shots(target, run.shots, len(classes), seed) if run.shots else target.train[:0]
+    return draw_shots(target, run.shots, len(classes), seed) if run.shots else target.train[:0]
 
 
 def _choose_domains(dataset: DomainSet, run: Domains) -> tuple[Domain, dict[str, Domain]]:

@@ -14,10 +14,11 @@ from arml.lab.build.skeleton import Contribution, Folders, seed_stream
 from arml.lab.catalogue import choose
 from arml.lab.data import Augment, Sampler, celeba, table, yeast
 from arml.lab.data.batches import AttributeBatch, AttributeBatches
+from arml.lab.data.cache import ReportCount
 from arml.lab.data.target_splits import FewLabels, few_labels
 from arml.lab.data.targets import Examples, Target
 from arml.lab.learners.base import AugmentExamples
-from arml.lab.learners.joint_targets import JointTargets, MainTarget, unchanged
+from arml.lab.learners.joint_targets import JointTargets, MainTarget, no_augmentation
 from arml.lab.metrics import metrics
 from arml.lab.models.network import Network
 from arml.lab.run import split_names
@@ -25,9 +26,7 @@ from arml.lab.run_kinds import MultiLabel
 from arml.lab.tasks.attributes import Attributes
 from arml.lab.train import Evaluate, Metrics, outputs_of
 
-Count = Callable[[int, int], None]
-
-DATASETS: dict[str, Callable[[MultiLabel, Folders, Count], Examples]] = {
+DATASETS: dict[str, Callable[[MultiLabel, Folders, ReportCount], Examples]] = {
     "yeast": lambda run, folders, count: yeast.load(),
     "celeba": lambda run, folders, count: celeba.load(folders.data, folders.cache, size=run.image_size, progress=count),
     "table": lambda run, folders, count: table.load(
@@ -52,7 +51,7 @@ LEARNERS: dict[str, Callable[[Attributes, Loaded, AugmentExamples], MainTarget |
 }
 
 
-def load(run: MultiLabel, folders: Folders, count: Count) -> Loaded:
+def load(run: MultiLabel, folders: Folders, count: ReportCount) -> Loaded:
     """Reads the data set and divides it. Decoded images are kept in ``folders.cache``."""
     examples = choose(DATASETS, run.dataset, "data set")(run, folders, count)
     main, others = _choose_targets(examples, run)
@@ -68,7 +67,9 @@ def contribute(run: MultiLabel, loaded: Loaded) -> Contribution[AttributeBatch]:
     is_image = x.dtype == torch.uint8
     preprocess = choose_preprocess(run.weights, x.shape[1]) if is_image else torch.Tensor.float
     main = Attributes({run.main: target}, rows.main)
-    learner = choose(LEARNERS, run.learner, "learner")(main, loaded, Augment(True, 2, 0.0) if is_image else unchanged)
+    learner = choose(LEARNERS, run.learner, "learner")(
+        main, loaded, Augment(True, 2, 0.0) if is_image else no_augmentation
+    )
     aux_labels = learner.aux.labels if isinstance(learner, JointTargets) else torch.empty(len(x), 0)
 
     def evaluate_on(chosen: Tensor) -> Evaluate:

@@ -12,6 +12,7 @@ from arml.lab.build.skeleton import Contribution, Folders, seed_stream
 from arml.lab.catalogue import choose
 from arml.lab.data import Augment, Dataset, GcnZca, Images, Sampler, Scale, cifar10, digits, mnist5k, split, svhn
 from arml.lab.data.batches import Batch, ImageBatches
+from arml.lab.data.cache import ReportCount
 from arml.lab.data.splits import validation_size
 from arml.lab.learners.base import SemiSupervisedLearner
 from arml.lab.learners.mean_teacher import MeanTeacher, MeanTeacherSettings
@@ -61,7 +62,7 @@ class Loaded(NamedTuple):
     """What still happens to the images of a batch."""
 
 
-def load(run: SemiSupervised, folders: Folders, count: Callable[[int, int], None]) -> Loaded:
+def load(run: SemiSupervised, folders: Folders, count: ReportCount) -> Loaded:
     """Reads the data set. Whitening takes a minute to fit, so its matrices are kept in ``folders.cache``."""
     del count
     source = choose(DATASETS, run.dataset, "data set")

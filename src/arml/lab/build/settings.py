@@ -5,12 +5,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from arml.lab.build import domains, multi_label, semi_supervised
 from arml.lab.build.skeleton import Contribution, Folders, assemble
+from arml.lab.data.cache import ReportCount, report_nothing
 from arml.lab.experiments import domain_runs, multi_label_runs, semi_supervised_runs
 from arml.lab.run import Run
 from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
 from arml.lab.train import Parts
 
-Count: TypeAlias = Callable[[int, int], None]
 # Each setting has its own kinds of run, data and batch; the table below keeps those of one setting together.
 AnyRun: TypeAlias = Any
 AnyData: TypeAlias = Any
@@ -24,7 +24,7 @@ class Setting(NamedTuple):
     """Which lines a comparison has."""
     presets: Mapping[str, Callable[[str], Run]]
     datasets: Sequence[str]
-    load: Callable[[AnyRun, Folders, Count], AnyData]
+    load: Callable[[AnyRun, Folders, ReportCount], AnyData]
     """Reads the data of a run, and refuses a run that does not fit them."""
     contribute: Callable[[AnyRun, AnyData], Contribution[Any]]
     complete: Callable[[AnyRun], AnyRun] = lambda run: run
@@ -81,7 +81,7 @@ def complete(run: Run) -> Run:
     return completed
 
 
-def build(run: Run, folders: Folders, count: Count = lambda done, total: None) -> Parts[Any]:
+def build(run: Run, folders: Folders, count: ReportCount = report_nothing) -> Parts[Any]:
     """Everything ``run`` trains with.
 
     Args:
@@ -93,7 +93,7 @@ def build(run: Run, folders: Folders, count: Count = lambda done, total: None) -
     return assemble(run, setting.contribute(run, setting.load(run, folders, count)))
 
 
-def check_data(runs: Sequence[Run], folders: Folders, count: Count = lambda done, total: None) -> None:
+def check_data(runs: Sequence[Run], folders: Folders, count: ReportCount = report_nothing) -> None:
     """Reads the data of every subject once: faults show, and images are decoded, before many runs begin."""
     for run in {run.subject(): run for run in runs}.values():
         SETTINGS[run.setting].load(run, folders, count)

@@ -1,16 +1,17 @@
-"""Examples to learn from, from files to batches.
+"""Examples to learn from: files in, batches out. Each file imports only from files above it.
 
-- ``splits``: which training images are labelled, unlabelled, kept for validation
-- ``base``: what a data set is in memory; the error for files that cannot become one
-- ``digits``, ``mnist5k``: real images that ship inside packages; ``cifar10``, ``svhn``: read from a data folder
-- ``preprocess``: pixels -> numbers a network can take
-- ``augment``: random changes, drawn for every image by itself
-- ``targets``, ``few_labels``: several questions about an example, few labels for one of them; ``yeast``, ``celeba``,
-  ``table``: data of that kind
-- ``domains``: images of the same classes from several domains; ``pacs``, ``digit_domains``: such sets
-- ``cache``: image files decoded once
-- ``batches``: endless shuffled batches, resumed exactly
-- ``fetch``: what is there, getting what is not, checking what is
+- ``base``: a data set in memory; the error for files that cannot become one
+- ``splits``: which training images are labelled, unlabelled or held out
+- ``targets``, ``target_splits``: several questions about an example, with few labels for one of them
+- ``preprocess``: pixels -> numbers that a network takes
+- ``augment``: random changes, drawn separately for every image
+- ``batches``: endless shuffled batches that resume exactly
+- ``cache``: image files, decoded once
+- ``domain_set``: images of the same classes from several domains
+- ``digits``, ``mnist5k``: images inside packages; ``cifar10`` (through ``_pickles``), ``svhn``: images in a data folder
+- ``table``, ``yeast``, ``celeba``: examples with several targets
+- ``digit_domains``, ``pacs``: sets of domains
+- ``fetch`` (through ``_registry``, ``_download``): lists, downloads and checks data sets
 """
 
 from arml.lab.data.augment import Augment

@@ -1,4 +1,4 @@
-"""One file over HTTP, continued where an earlier attempt stopped."""
+"""Downloads one file over HTTP and continues where an earlier attempt stopped."""
 
 import ssl
 import time
@@ -14,41 +14,41 @@ from urllib.request import Request, urlopen
 from arml.lab.data.base import DataError
 
 RETRIES = 4
-"""Attempts in a row without a new byte before a download is given up."""
+"""Consecutive attempts without a new byte before a download fails."""
 PAUSE = 0.5
-"""Seconds before a retry; doubled for every attempt in a row without a new byte."""
+"""Seconds before a retry; doubled for every consecutive attempt without a new byte."""
 CHUNK = 1 << 16
 
-Show: TypeAlias = Callable[[int, int | None], None]
-"""Is told how many bytes are there, and how many there will be if that is known."""
+ReportBytes: TypeAlias = Callable[[int, int | None], None]
+"""Receives the number of bytes so far, and the number of all bytes if it is known."""
 
 
 class _CutError(Exception):
-    """The server stopped in the middle; what came so far is kept."""
+    """The server stopped in the middle; the bytes so far are kept."""
 
 
 @dataclass(frozen=True)
 class Resumable:
-    """A downloader for pooch that writes to ``part`` and goes on from what is already there."""
+    """A downloader for pooch that writes to ``part`` and continues from the bytes already there."""
 
     part: Path
     progress: bool = True
 
     def __call__(self, url: str, output_file: str, pooch: object) -> None:
-        """Downloads ``url`` and moves it to ``output_file`` once it is whole."""
+        """Downloads ``url`` and moves it to ``output_file`` once it is complete."""
         del pooch
         with _bar(self.part.stem, self.progress) as show:
             self._insist(url, show)
         self.part.replace(output_file)
 
-    def _insist(self, url: str, show: Show) -> None:
+    def _insist(self, url: str, show: ReportBytes) -> None:
         furthest, idle = _size(self.part), 0
         while True:
             try:
                 return _continue(url, self.part, show)
             except (_CutError, URLError, HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
                 reached = _size(self.part)
-                # Counting only attempts that got no further lets a long download survive any number of cuts.
+                # Counting only attempts without progress lets a long download survive any number of cuts.
                 idle = 0 if reached > furthest else idle + 1
                 furthest = max(furthest, reached)
                 if idle > RETRIES:
@@ -60,8 +60,8 @@ class Resumable:
             time.sleep(PAUSE * 2**idle)
 
 
-def _continue(url: str, part: Path, show: Show) -> None:
-    """One attempt: asks for what is missing from ``part`` and appends it."""
+def _continue(url: str, part: Path, show: ReportBytes) -> None:
+    """Makes one attempt: requests what is missing from ``part`` and appends it."""
     have = _size(part)
     headers = {"User-Agent": "arml", "Accept-Encoding": "identity"}
     if have:
@@ -70,16 +70,16 @@ def _continue(url: str, part: Path, show: Show) -> None:
         response = urlopen(Request(url, headers=headers), timeout=30)
     except HTTPError as error:
         with error:
-            _refused(url, part, error)
+            _handle_http_error(url, part, error)
     else:
         with response:
             _receive(response, part, have, show)
 
 
-def _refused(url: str, part: Path, error: HTTPError) -> None:
-    """What to make of an answer without content: done, start again, try again, or give up."""
+def _handle_http_error(url: str, part: Path, error: HTTPError) -> None:
+    """Decides what an answer without content means: done, start again, try again, or give up."""
     if error.code == 416:
-        # Nothing lies beyond what we have: it is either the whole file or not a beginning of it.
+        # The server has nothing beyond our bytes: they are the whole file, or not its beginning.
         if error.headers.get("Content-Range", "").endswith(f"/{_size(part)}"):
             return
         part.unlink()
@@ -92,7 +92,7 @@ def _refused(url: str, part: Path, error: HTTPError) -> None:
     raise _CutError(f"the server answered {error.code} ({error.reason})")
 
 
-def _receive(response: HTTPResponse, part: Path, have: int, show: Show) -> None:
+def _receive(response: HTTPResponse, part: Path, have: int, show: ReportBytes) -> None:
     begins = response.headers.get("Content-Range", "")
     if response.status == 206 and not begins.startswith(f"bytes {have}-"):
         part.unlink(missing_ok=True)
@@ -115,8 +115,8 @@ def _size(path: Path) -> int:
 
 
 @contextmanager
-def _bar(title: str, shown: bool) -> Iterator[Show]:
-    if not shown:
+def _bar(title: str, visible: bool) -> Iterator[ReportBytes]:
+    if not visible:
         yield lambda have, total: None
         return
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""Pickles from others, read without running anything: numbers, text, containers, and arrays of bytes."""
+"""Reads untrusted pickles without running any code: numbers, text, containers, and arrays of bytes."""
 
 import math
 import pickle
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-# What the unpickler may raise on bytes that are no pickle, or only the beginning of one.
+# What the unpickler may raise for bytes that are not a pickle, or only the beginning of one.
 _UNREADABLE = (
     ArithmeticError,
     AttributeError,
@@ -25,7 +25,7 @@ _UNREADABLE = (
 
 
 class _Stored:
-    """Keeps what the pickle says about an object; does nothing with it."""
+    """Stores what the pickle says about an object and does nothing with it."""
 
     def __init__(self, *arguments: object) -> None:
         self.arguments = arguments
@@ -43,7 +43,7 @@ class StoredArray(_Stored):
     """Stands in for a numpy array: ``state`` is (version, shape, dtype, Fortran order, bytes)."""
 
     def pixels(self) -> "np.ndarray[Any, np.dtype[np.uint8]]":
-        """The array, if it is one of bytes; otherwise a ValueError that says what was found."""
+        """The array of bytes; raises a ValueError that says what was found if it is anything else."""
         state = self.state
         if not isinstance(state, tuple) or len(state) != 5:
             raise ValueError("an incomplete array")
@@ -57,7 +57,7 @@ class StoredArray(_Stored):
         return np.frombuffer(raw, dtype=np.uint8).reshape(shape, order="F" if fortran else "C")
 
 
-# All that a pickle may name. numpy's own classes are never handed out: a hostile dtype could point into memory.
+# Everything a pickle may name. numpy's own classes are never handed out: a hostile dtype could point into memory.
 _ALLOWED: dict[tuple[str, str], type[_Stored]] = {
     ("numpy.core.multiarray", "_reconstruct"): StoredArray,
     ("numpy._core.multiarray", "_reconstruct"): StoredArray,
@@ -76,7 +76,7 @@ class _Unpickler(pickle.Unpickler):
 def read_pickle(path: Path) -> object:
     """The object in ``path``, arrays as :class:`StoredArray`, text of Python 2 as bytes.
 
-    Raises a ValueError that says what was found if the file is no pickle, is cut short, or names anything beyond
+    Raises a ValueError that says what was found if the file is not a pickle, is cut short, or names anything but
     arrays.
     """
     try:

@@ -1,12 +1,9 @@
-"""What a data set is once it is in memory, and the error for files that cannot become one."""
+"""A data set in memory, and the error for files that cannot become one."""
 
 from pathlib import Path
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
-
-from arml.lab.data.splits import balanced
 
 
 class Images(NamedTuple):
@@ -19,7 +16,7 @@ class Images(NamedTuple):
 
 
 class Dataset(NamedTuple):
-    """Images to learn from, and images to be looked at once, at the end."""
+    """Training images, and test images that are used once, at the end."""
 
     name: str
     train: Images
@@ -42,16 +39,3 @@ def file_error(name: str, path: Path, expected: str, found: str) -> DataError:
         f"{path}: expected {expected}, found {found}. Get it with `arml data fetch {name}`, or point "
         "--data-dir (or the environment variable ARML_DATA) at a folder that holds it."
     )
-
-
-def hold_out(images: Images, num_classes: int, *, share: float = 0.2, seed: int = 0) -> tuple[Images, Images]:
-    """Training and test part of a data set that comes in one piece.
-
-    The test part has equally many images of every class, together about ``share`` of all, drawn by ``seed``. Both
-    parts keep the order of ``images``.
-    """
-    per_class = round(share * len(images.y) / num_classes)
-    order = torch.randperm(len(images.y), generator=torch.Generator().manual_seed(seed))
-    test = torch.zeros(len(images.y), dtype=torch.bool)
-    test[balanced(images.y, order, [per_class] * num_classes)] = True
-    return Images(images.x[~test], images.y[~test]), Images(images.x[test], images.y[test])

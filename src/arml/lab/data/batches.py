@@ -1,4 +1,4 @@
-"""Endless shuffled batches, stopped and continued exactly: indices, and what each setting draws by them."""
+"""Endless shuffled batches that stop and continue exactly: of indices, and of the examples of each setting."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -14,8 +14,8 @@ B = TypeVar("B", covariant=True)
 class Sampler:
     """Draws batches from a pool of indices, every epoch in a new order.
 
-    No index is left out: a batch that reaches the end of an epoch goes on in the next one, and a batch larger than the
-    pool goes through it several times.
+    No index is left out: a batch that reaches the end of an epoch continues in the next one, and a batch larger than
+    the pool runs through it several times.
 
     >>> sampler = Sampler(torch.tensor([10, 11, 12]), batch_size=2, seed=0)
     >>> torch.cat([next(sampler) for _ in range(3)])
@@ -32,7 +32,7 @@ class Sampler:
         self.pool = pool
         self.batch_size = batch_size
         self._generator = torch.Generator().manual_seed(seed)
-        self._order = self._shuffled()
+        self._order = self._shuffle()
         self._position = 0
 
     def next(self) -> Tensor:
@@ -41,7 +41,7 @@ class Sampler:
         missing = self.batch_size
         while missing:
             if self._position == len(self._order):
-                self._order, self._position = self._shuffled(), 0
+                self._order, self._position = self._shuffle(), 0
             part = self._order[self._position : self._position + missing]
             parts.append(part)
             self._position += len(part)
@@ -55,11 +55,11 @@ class Sampler:
         return self.next()
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the sampler is: a sampler of the same pool and batch size goes on from it exactly."""
+        """The sampler's position, from which a sampler of the same pool and batch size continues exactly."""
         return {"generator": self._generator.get_state(), "order": self._order.clone(), "position": self._position}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from ``state``."""
+        """Continues from ``state``."""
         if len(state["order"]) != len(self.pool):
             raise ValueError(
                 f"The state belongs to a pool of {len(state['order'])} indices, this sampler has {len(self.pool)}. "
@@ -68,12 +68,12 @@ class Sampler:
         self._generator.set_state(state["generator"])
         self._order, self._position = state["order"].clone(), state["position"]
 
-    def _shuffled(self) -> Tensor:
+    def _shuffle(self) -> Tensor:
         return torch.randperm(len(self.pool), generator=self._generator)
 
 
 class Batches(Protocol[B]):
-    """The batches of a run, one for each step; stopped and continued exactly."""
+    """The batches of a run, one per step; they stop and continue exactly."""
 
     samplers: dict[str, Sampler]
 
@@ -82,17 +82,17 @@ class Batches(Protocol[B]):
         ...
 
     def state_dict(self) -> dict[str, Any]:
-        """Where all samplers are."""
+        """The positions of all samplers."""
         return {name: sampler.state_dict() for name, sampler in self.samplers.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from ``state``."""
+        """Continues from ``state``."""
         for name, sampler in self.samplers.items():
             sampler.load_state_dict(state[name])
 
 
 class Batch(NamedTuple):
-    """Images of one step, preprocessed but not augmented: the learner augments."""
+    """The images of one step, preprocessed; the learner augments them."""
 
     x: Tensor
     """Labelled images, [B, C, H, W]."""
@@ -119,7 +119,7 @@ class ImageBatches(Batches[Batch]):
 
 
 class AttributeBatch(NamedTuple):
-    """Examples of one step with their targets."""
+    """The examples of one step with their targets."""
 
     x: Tensor
     """Examples with a main label, [B, ...]."""
@@ -144,7 +144,7 @@ class AttributeBatches(Batches[AttributeBatch]):
         aux: Sampler,
         preprocess: Callable[[Tensor], Tensor],
     ) -> None:
-        """Inputs [N, ...], main labels [N] and auxiliary labels [N, K]; ``main`` and ``aux`` choose among them."""
+        """Inputs [N, ...], main labels [N] and auxiliary labels [N, K]; ``main`` and ``aux`` sample their rows."""
         self.x, self.y, self.aux_y, self.preprocess = x, y, aux_y, preprocess
         self.samplers: dict[str, Sampler] = {"main": main, "aux": aux}
 
@@ -156,22 +156,22 @@ class AttributeBatches(Batches[AttributeBatch]):
 
 
 class DomainBatch(NamedTuple):
-    """Images of one step, of the target and of every source."""
+    """The images of one step, from the target and from every source."""
 
     x: Tensor
-    """Labelled images of the target, [B, C, H, W]; none for zero shots."""
+    """Labelled images of the target, [B, C, H, W]; empty with zero shots."""
     y: Tensor
     """Their labels, [B]."""
     sources: dict[str, tuple[Tensor, Tensor]]
     """Images and labels of every source."""
 
 
-class Drawn(NamedTuple):
-    """Images of a domain, and which of them are drawn."""
+class SampledImages(NamedTuple):
+    """Images of a domain, and the sampler that draws from them."""
 
     images: Images
     sampler: Sampler | None
-    """``None``: none of them."""
+    """``None`` if no image is drawn."""
 
 
 class DomainBatches(Batches[DomainBatch]):
@@ -179,8 +179,8 @@ class DomainBatches(Batches[DomainBatch]):
 
     def __init__(
         self,
-        target: Drawn,
-        sources: Mapping[str, Drawn],
+        target: SampledImages,
+        sources: Mapping[str, SampledImages],
         preprocess: Callable[[Tensor], Tensor],
     ) -> None:
         """The target's sampler is ``None`` if there are no shots."""
@@ -193,7 +193,7 @@ class DomainBatches(Batches[DomainBatch]):
         sources = {name: self._next(drawn) for name, drawn in self.sources.items()}
         return DomainBatch(*self._next(self.target), sources)
 
-    def _next(self, drawn: Drawn) -> tuple[Tensor, Tensor]:
+    def _next(self, drawn: SampledImages) -> tuple[Tensor, Tensor]:
         images, sampler = drawn
         chosen = next(sampler) if sampler is not None else torch.empty(0, dtype=torch.int64)
         return self.preprocess(images.x[chosen]), images.y[chosen]

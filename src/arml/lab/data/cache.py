@@ -1,4 +1,4 @@
-"""Image files, decoded once into one array on disk that every later run maps into memory."""
+"""Image files, decoded once into an array on disk that every later run maps into memory."""
 
 import hashlib
 import os
@@ -16,53 +16,55 @@ from torch import Tensor
 from arml.lab.data.base import DataError
 
 Pixels: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+ReportCount: TypeAlias = Callable[[int, int], None]
+"""Receives how many of how many items are done, for progress bars."""
 
 FORMAT = 1
-"""Of the files here; a new number makes every old file useless, so that all are made again."""
+"""Version of the files in the cache; a new number makes every old file useless, so that all are made again."""
 CHUNK = 256
 """Images decoded between two calls of ``progress``, so that memory does not grow with the data set."""
 
 
-def silent(done: int, total: int) -> None:
-    """A ``progress`` that shows nothing."""
+def report_nothing(done: int, total: int) -> None:
+    """A :data:`ReportCount` that shows nothing."""
     del done, total
 
 
-def decoded(
+def decode_images(
     files: Sequence[Path],
     folder: Path,
     *,
     name: str,
     size: int,
     crop: int | None = None,
-    progress: Callable[[int, int], None] = silent,
+    progress: ReportCount = report_nothing,
 ) -> Tensor:
     """The centres of the images in ``files``, in this order: uint8, [N, 3, ``size``, ``size``].
 
     The first call decodes all images into ``folder/name-<key>.npy``; later ones map that file into memory. The key
     changes with the files' names (below the folder that holds all of them), sizes and times of change, and with the
-    settings here; then the images are decoded again, and older arrays of the same name are removed. Processes that ask
-    at the same time wait for the one that decodes. The tensor may be changed: the file stays as it is.
+    arguments. The images are then decoded again, and older arrays of the same name are removed. Concurrent processes
+    wait for the one that decodes. Changes to the tensor do not reach the file.
 
     Args:
         files: Images of any format and size that Pillow reads; grey ones become RGB.
-        folder: Where the array is kept; made if need be.
-        name: Of the array. Arrays of different names live side by side.
+        folder: Folder for the array, created if necessary.
+        name: Name of the array. Arrays of different names coexist.
         size: Height and width of the result.
-        crop: Side of the square that is cut from the centre and then resized. ``None``, or more than an image has: its
-            largest centred square.
-        progress: Called now and then with the number of images that are done, and of all.
+        crop: Side of the square that is cut from the centre and then resized. ``None``, or a side longer than the
+            image: its largest centred square.
+        progress: Called after every chunk with the number of decoded images and the number of all images.
     """
     _check(files, name, size, crop)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{_key(files, size, crop)}.npy"
     shape = (len(files), 3, size, size)
     with FileLock(folder / f"{name}.lock"):
-        found = _mapped(path, shape)
+        found = _map_array(path, shape)
         if found is None:
             _write(path, shape, _chunks(files, size, crop), progress)
             _remove_others(path, name)
-            found = _mapped(path, shape)
+            found = _map_array(path, shape)
     if found is None:
         raise DataError(f"{path}: was written but cannot be read back. Check the disk, or choose another cache folder.")
     return found
@@ -87,18 +89,18 @@ def _key(files: Sequence[Path], size: int, crop: int | None) -> str:
     return digest.hexdigest()[:16]
 
 
-def _mapped(path: Path, shape: tuple[int, ...]) -> Tensor | None:
-    """The array in the file; ``None`` if there is none or not all of it, so that it is made again."""
+def _map_array(path: Path, shape: tuple[int, ...]) -> Tensor | None:
+    """The array in the file; ``None`` if it is missing or incomplete, so that it is made again."""
     try:
-        # "c": changes stay in memory. A mapping that is only for reading would make torch warn.
+        # "c": changes stay in memory. torch would warn about a read-only mapping.
         array = np.load(path, mmap_mode="c")
     except (OSError, EOFError, ValueError):
         return None
     return torch.from_numpy(array) if array.shape == shape and array.dtype == np.uint8 else None
 
 
-def _write(path: Path, shape: tuple[int, ...], chunks: Iterable[Pixels], progress: Callable[[int, int], None]) -> None:
-    """The array appears under its name when all of it is on disk; whatever stops the writing leaves nothing."""
+def _write(path: Path, shape: tuple[int, ...], chunks: Iterable[Pixels], progress: ReportCount) -> None:
+    """Writes the array. It gets its name once all of it is on disk; an interruption leaves nothing behind."""
     unfinished = path.with_suffix(".part")
     try:
         with unfinished.open("wb") as file:
@@ -110,10 +112,8 @@ def _write(path: Path, shape: tuple[int, ...], chunks: Iterable[Pixels], progres
         unfinished.unlink(missing_ok=True)
 
 
-def _write_array(
-    file: BinaryIO, shape: tuple[int, ...], chunks: Iterable[Pixels], progress: Callable[[int, int], None]
-) -> None:
-    # Written piece by piece, not through a mapping: a full disk is then an error and not the end of the process.
+def _write_array(file: BinaryIO, shape: tuple[int, ...], chunks: Iterable[Pixels], progress: ReportCount) -> None:
+    # Written piece by piece, not through a mapping: a full disk then raises an error and does not kill the process.
     np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
     done = 0
     for chunk in chunks:
@@ -141,7 +141,7 @@ def _centre(path: Path, size: int, crop: int | None) -> Pixels:
             square = image.convert("RGB").crop((left, top, left + side, top + side))
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
         raise _image_error(path, error) from error
-    # Pillow's filters cover all pixels that fall into one, so that a smaller image has no jagged edges.
+    # Pillow's filters average all pixels that fall into one, so that a smaller image has no jagged edges.
     return np.asarray(square.resize((size, size), Image.Resampling.BILINEAR)).transpose(2, 0, 1)
 
 
@@ -151,7 +151,7 @@ def _image_error(path: Path, error: Exception) -> DataError:
 
 
 def _remove_others(path: Path, name: str) -> None:
-    """Arrays of the same name but another key, and what a killed process left of them."""
+    """Removes arrays of the same name with another key, and what a killed process left of them."""
     ours = re.compile(rf"{re.escape(name)}-[0-9a-f]{{16}}\.(npy|part)")
     for other in path.parent.iterdir():
         if ours.fullmatch(other.name) and other != path:

@@ -1,44 +1,44 @@
-"""CelebA: 202 599 faces with 40 attributes that each has or has not (Liu et al., 2015).
+"""CelebA: 202 599 faces with 40 yes-or-no attributes each (Liu et al., 2015).
 
-Its authors give it away for non-commercial research, from https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html.
+Its authors offer it for non-commercial research at https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
 from arml.lab.data.base import DataError, file_error
-from arml.lab.data.cache import decoded, silent
+from arml.lab.data.cache import ReportCount, decode_images, report_nothing
 from arml.lab.data.targets import Examples, Rows, Target
 
 ATTRIBUTES, PARTITION, IMAGES = "list_attr_celeba.txt", "list_eval_partition.txt", "img_align_celeba"
 NUM_ATTRIBUTES = 40
 PARTS = ("0", "1", "2")
-"""How the partition file says training, validation, test."""
+"""How the partition file writes training, validation, test."""
 
-# Where the original release keeps each of them; copies without these folders are as common.
+# Where the original release keeps each of them; copies without these folders are just as common.
 _NESTED = {ATTRIBUTES: "Anno", PARTITION: "Eval", IMAGES: "Img"}
 
 
 class Lists(NamedTuple):
-    """What the text files say; no image has been opened."""
+    """The contents of the text files; no image has been opened."""
 
     files: list[Path]
     targets: dict[str, Target]
     rows: Rows
 
 
-def load(root: Path, cache: Path, *, size: int = 64, progress: Callable[[int, int], None] = silent) -> Examples:
+def load(root: Path, cache: Path, *, size: int = 64, progress: ReportCount = report_nothing) -> Examples:
     """Reads the faces that :func:`lists` finds below ``root``: uint8, [N, 3, ``size``, ``size``].
 
-    The largest centred square is resized: 178 of the 178 x 218 pixels of an original image. Reduced copies, of fewer or
-    smaller images, are read alike. Images are decoded once and kept in the folder ``cache``.
+    The largest centred square is resized: 178 x 178 of the 178 x 218 pixels of an original image. Reduced copies, with
+    fewer or smaller images, can be read as well. Images are decoded once and stored in the folder ``cache``.
     """
     files, targets, rows = lists(root)
-    # The size is part of the name, so that runs of different sizes do not take each other's images away.
-    images = decoded(files, cache, name=f"celeba-{size}", size=size, progress=progress)
+    # The size is part of the name, so that runs of different sizes do not remove each other's images.
+    images = decode_images(files, cache, name=f"celeba-{size}", size=size, progress=progress)
     return Examples("celeba", targets, lambda train: images, rows)
 
 
@@ -55,14 +55,14 @@ def lists(root: Path) -> Lists:
     part = torch.tensor([PARTS.index(parts[name]) for name in values])
     rows = Rows(*((part == number).nonzero().flatten() for number in range(len(PARTS))))
     if not all(map(len, rows)):
-        raise _error(partition, "images for training (0), validation (1) and test (2)", _counted(rows))
+        raise _error(partition, "images for training (0), validation (1) and test (2)", _describe_counts(rows))
     table = torch.tensor(list(values.values()), dtype=torch.float32)
     targets = {name: Target(column.contiguous(), ("no", "yes")) for name, column in zip(names, table.T, strict=True)}
     return Lists([images / name for name in values], targets, rows)
 
 
 def folder(root: Path) -> Path:
-    """Where :func:`lists` reads from: the first folder with an attribute file, ``root/celeba`` if there is none."""
+    """Where :func:`lists` reads from: the first folder with an attribute file, or ``root/celeba``."""
     places = [root / "celeba", root / "CelebA", root]
     return next((place for place in places if _place(place, ATTRIBUTES).exists()), places[0])
 
@@ -73,7 +73,7 @@ def _place(folder: Path, name: str) -> Path:
 
 
 def _read_attributes(path: Path) -> tuple[list[str], dict[str, list[bool]]]:
-    """The names of the attributes, and for every image which of them it has."""
+    """The names of the attributes, and for every image whether it has each of them."""
     lines = _lines(path, f"a list of {NUM_ATTRIBUTES} attributes of every image")
     count, names = (lines[0].strip(), lines[1].split()) if len(lines) > 1 else ("", [])
     if not count.isdecimal() or len(set(names)) != NUM_ATTRIBUTES or len(names) != NUM_ATTRIBUTES:
@@ -91,7 +91,7 @@ def _read_attributes(path: Path) -> tuple[list[str], dict[str, list[bool]]]:
 
 
 def _read_partition(path: Path) -> dict[str, str]:
-    """For every image 0, 1 or 2."""
+    """For every image its part: 0, 1 or 2."""
     parts: dict[str, str] = {}
     for number, line in enumerate(_lines(path, "a list of images, each with 0, 1 or 2"), start=1):
         image, *part = line.split()
@@ -102,7 +102,7 @@ def _read_partition(path: Path) -> dict[str, str]:
 
 
 def _lines(path: Path, expected: str) -> list[str]:
-    """The lines of a text file; empty ones at its end do not count."""
+    """The lines of a text file, without empty ones at its end."""
     try:
         lines = path.read_text(encoding="utf-8").rstrip().splitlines()
     except FileNotFoundError as error:
@@ -115,10 +115,10 @@ def _lines(path: Path, expected: str) -> list[str]:
 
 
 def _check_all_there(images: Iterable[str], parts: dict[str, str], attributes: Path, folder: Path) -> None:
-    """Every image of the attribute file is in the partition and in the folder."""
+    """Checks that every image of the attribute file is in the partition and in the folder."""
     if not folder.is_dir():
         raise _error(folder, "a folder of images", "no such folder")
-    present = {path.name for path in folder.iterdir()}  # one look at the folder, not one for every image
+    present = {path.name for path in folder.iterdir()}  # one look at the folder, not one per image
     for number, image in enumerate(images, start=3):
         if image not in parts:
             raise _line_error(attributes, number, f"only images that {PARTITION} lists, too", image)
@@ -126,13 +126,13 @@ def _check_all_there(images: Iterable[str], parts: dict[str, str], attributes: P
             raise _line_error(attributes, number, f"only images that are in {folder}", image)
 
 
-def _counted(rows: Rows) -> str:
+def _describe_counts(rows: Rows) -> str:
     return ", ".join(f"{len(part)} for {name}" for name, part in rows._asdict().items())
 
 
 def _line_error(path: Path, number: int, expected: str, line: str) -> DataError:
-    shown = line.strip() if len(line.strip()) <= 60 else f"{line.strip()[:60]}... ({len(line.split())} words)"
-    return _error(path, expected, f"line {number}: {shown}")
+    excerpt = line.strip() if len(line.strip()) <= 60 else f"{line.strip()[:60]}... ({len(line.split())} words)"
+    return _error(path, expected, f"line {number}: {excerpt}")
 
 
 def _error(path: Path, expected: str, found: str) -> DataError:

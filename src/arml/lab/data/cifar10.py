@@ -1,4 +1,4 @@
-"""CIFAR-10: 50 000 training and 10 000 test images of ten kinds of things, 3 x 32 x 32 (Krizhevsky, 2009)."""
+"""CIFAR-10: 50 000 training and 10 000 test images of ten kinds of objects, 3 x 32 x 32 (Krizhevsky, 2009)."""
 
 from pathlib import Path
 from typing import Any
@@ -17,21 +17,21 @@ TEST = ["test_batch"]
 def load(root: Path) -> Dataset:
     """Reads ``root/cifar-10-batches-py`` (pickles) or ``root/cifar-10-batches-bin`` (binary version).
 
-    Any number of images a file is fine. Pickles are read without running any code from them.
+    Files may hold any number of images. Pickles are read without running any code from them.
     """
     source = folder(root)
     read = _read_binary if source.name.endswith("-bin") else _read_pickle
-    train, test = (_joined([read(source / name) for name in names]) for names in (TRAIN, TEST))
+    train, test = (_join([read(source / name) for name in names]) for names in (TRAIN, TEST))
     return Dataset("cifar10", train, test, num_classes=10)
 
 
 def folder(root: Path) -> Path:
-    """Where :func:`load` reads from: the pickles, unless only the binary version is there."""
+    """Where :func:`load` reads from: the pickles, unless only the binary version exists."""
     pickles, binary = root / "cifar-10-batches-py", root / "cifar-10-batches-bin"
     return binary if binary.is_dir() and not pickles.is_dir() else pickles
 
 
-def _joined(parts: list[Images]) -> Images:
+def _join(parts: list[Images]) -> Images:
     return Images(torch.cat([part.x for part in parts]), torch.cat([part.y for part in parts]))
 
 

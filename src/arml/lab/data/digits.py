@@ -3,13 +3,14 @@
 import numpy as np
 import torch
 
-from arml.lab.data.base import Dataset, Images, hold_out
+from arml.lab.data.base import Dataset, Images
+from arml.lab.data.splits import hold_out
 
 
 def load() -> Dataset:
     """1 437 training and 360 test images, [N, 1, 8, 8].
 
-    The data set has no test part of its own: 36 images of every class are held out, always the same ones. Values 0
+    The data set has no test part of its own: 36 images per class are held out, always the same ones. Values from 0
     to 16 become 0 to 255.
 
     >>> digits = load()

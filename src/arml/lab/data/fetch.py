@@ -1,4 +1,4 @@
-"""Data sets by name: what is there, getting what is not, checking what is."""
+"""Lists, downloads and checks data sets by name."""
 
 import tarfile
 import tempfile
@@ -7,49 +7,49 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from arml.lab.data._download import Resumable
-from arml.lab.data._sources import SOURCES, Remote, source_named
+from arml.lab.data._registry import REGISTRY, Remote, find_dataset
 from arml.lab.data.base import DataError
 
 
 class Status(NamedTuple):
-    """What is there of one data set."""
+    """Whether one data set can be read, and from where."""
 
     name: str
     state: Literal["embedded", "present", "missing", "damaged"]
     where: str
     """A folder, or the package that the data set is embedded in."""
     train: int | None = None
-    """Training examples, if they can be read; all of them if there is no test part."""
+    """Number of training examples, if they can be read; all examples if there is no test part."""
     test: int | None = None
-    """Test examples, if they can be read."""
+    """Number of test examples, if they can be read."""
     note: str = ""
-    """What is wrong and what to do, if something is."""
+    """What is wrong and what to do about it; empty if nothing is wrong."""
 
 
 def status(root: Path) -> list[Status]:
-    """What is there of every data set, found by reading it."""
-    return [_status(name, root) for name in SOURCES]
+    """The status of every data set, found by reading it."""
+    return [_status(name, root) for name in REGISTRY]
 
 
 def fetch(name: str, root: Path, base_url: str | None = None, progress: bool = True) -> Status:
     """Downloads a data set into ``root``, unless it can already be read from there.
 
-    A download that was interrupted goes on from where it stopped. Nothing appears under its final name before its
-    checksum is right. A reduced copy that can be read is left as it is. A data set that people have to get by hand is a
-    :class:`DataError` that says how.
+    An interrupted download continues where it stopped. Nothing appears under its final name before its checksum is
+    right. A reduced copy that can be read is left as it is. For a data set that people have to get by hand, a
+    :class:`DataError` says how.
 
     Args:
         name: One of the names in :func:`status`.
-        root: The data folder; made if need be.
-        base_url: Where to get the files from, in place of everything before the last part of their address.
-        progress: Whether to show a bar.
+        root: The data folder, created if necessary.
+        base_url: Replaces everything before the last part of the files' addresses.
+        progress: Whether to show a progress bar.
     """
-    before, source = _status(name, root), source_named(name)
+    before, dataset = _status(name, root), find_dataset(name)
     if before.state in ("embedded", "present"):
         return before
-    if source.by_hand:
-        raise DataError(f"{source.by_hand} The data folder is {root}.")
-    for remote in source.files:
+    if dataset.by_hand:
+        raise DataError(f"{dataset.by_hand} The data folder is {root}.")
+    for remote in dataset.files:
         _download(name, remote, root, base_url, progress)
         if remote.unpacks_to:
             _unpack(root / remote.path, remote.unpacks_to, root)
@@ -60,31 +60,32 @@ def fetch(name: str, root: Path, base_url: str | None = None, progress: bool = T
 
 
 def check(name: str, root: Path) -> str:
-    """Reads all of a data set and says what is in it; raises a :class:`DataError` if it cannot be read.
+    """Reads all of a data set and describes it; raises a :class:`DataError` if it cannot be read.
 
-    Downloaded files are compared with their checksums. A difference is reported but is no error: reduced copies are
-    welcome.
+    Downloaded files are compared with their checksums. A difference is reported but is not an error: reduced copies
+    are welcome.
 
     >>> print(check("digits", Path("data")))
     digits: can be read from scikit-learn
-      train: 1437 images of 1 x 8 x 8, 138 to 147 a class
-      test: 360 images of 1 x 8 x 8, 36 a class
+      train: 1437 images of 1 x 8 x 8, 138 to 147 per class
+      test: 360 images of 1 x 8 x 8, 36 per class
     """
-    source = source_named(name)
-    contents = source.read(root)
-    lines = [f"{name}: can be read from {source.where(root)}", *contents.lines]
-    lines += [_compared(root / remote.path, remote.md5) for remote in source.files if (root / remote.path).exists()]
+    dataset = find_dataset(name)
+    contents = dataset.read(root)
+    lines = [f"{name}: can be read from {dataset.where(root)}", *contents.lines]
+    paths = {root / remote.path: remote.md5 for remote in dataset.files}
+    lines += [_compare_checksum(path, md5) for path, md5 in paths.items() if path.exists()]
     return "\n  ".join(lines)
 
 
 def _status(name: str, root: Path) -> Status:
-    source = source_named(name)
-    where = source.where(root)
+    dataset = find_dataset(name)
+    where = dataset.where(root)
     try:
-        contents = source.read(root)
+        contents = dataset.read(root)
     except DataError as error:
         return Status(name, "damaged" if _holds_files(where) else "missing", str(where), note=str(error))
-    state: Literal["embedded", "present"] = "embedded" if source.is_embedded else "present"
+    state: Literal["embedded", "present"] = "embedded" if dataset.is_embedded else "present"
     return Status(name, state, str(where), contents.train, contents.test)
 
 
@@ -112,7 +113,7 @@ def _download(name: str, remote: Remote, root: Path, base_url: str | None, progr
 
 
 def _unpack(archive: Path, folder: str, root: Path) -> None:
-    """Puts the files of ``folder`` in the archive into ``root/folder``, each of them whole or not at all."""
+    """Moves the files of ``folder`` in the archive to ``root/folder``, each of them completely or not at all."""
     try:
         with tempfile.TemporaryDirectory(dir=root, prefix=".unpacking-") as place, tarfile.open(archive) as tar:
             tar.extractall(place, filter="data")  # refuses members that lead out of the folder
@@ -123,7 +124,7 @@ def _unpack(archive: Path, folder: str, root: Path) -> None:
         raise DataError(f"{archive}: expected an archive of {folder}, found something else ({error}).") from error
 
 
-def _compared(path: Path, md5: str) -> str:
+def _compare_checksum(path: Path, md5: str) -> str:
     import pooch  # type: ignore[import-untyped, unused-ignore]
 
     found = pooch.file_hash(str(path), alg="md5")

@@ -8,49 +8,48 @@ from typing import NamedTuple
 import torch
 
 from arml.lab.data.base import DataError, file_error
-from arml.lab.data.cache import silent
+from arml.lab.data.cache import ReportCount, report_nothing
 from arml.lab.data.domain_set import (
     Division,
     DomainSet,
     FilesByClass,
-    Progress,
     Tree,
-    assembled,
-    divided_tree,
+    assemble,
+    divide_tree,
     image_tree,
 )
 
 DOMAINS = ("art_painting", "cartoon", "photo", "sketch")
 CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
-"""In alphabetical order; the official lists number them from 1."""
+"""The classes in alphabetical order; the official lists number them from 1."""
 LAYOUTS = ("PACS", "PACS/kfold", "pacs/images", "kfold", "images", ".")
-"""Where the folders of the domains may be, below the data folder; the last three for a path that goes further."""
+"""Where the domain folders may be, below the data folder; the last three if its path already names PACS."""
 LEFT_OUT = "sketch/dog/n02103406_4068-1.png"
-"""The one image that a copy of the data set may do without, on disk or in the lists, as Dassl's does."""
+"""The one image that may be missing from a copy of the data set, on disk or in the lists, as it is from Dassl's."""
 
 
-def load(root: Path, cache: Path, *, size: int = 64, progress: Progress = silent) -> DomainSet:
+def load(root: Path, cache: Path, *, size: int = 64, progress: ReportCount = report_nothing) -> DomainSet:
     """Reads ``<domain>/<class>/<image>`` from ``root/PACS``, ``root/PACS/kfold``, ``root/pacs/images`` or ``root``.
 
     The official lists ``<domain>_{train,crossval,test}_kfold.txt`` decide which images are for training and which for
-    validation. They may be in a folder ``splits``, beside the domains, or one level up; if one is there, all must be,
-    and must agree with each other and with the files. Without lists, a tenth of every class is for validation, always
-    the same images. The test images are all.
+    validation. They may be in a folder ``splits``, next to the domains, or one level up. If one list is there, all
+    must be, and they must agree with each other and with the files. Without lists, a tenth of every class is for
+    validation, always the same images. All images are test images.
 
     Args:
         root: The data folder.
         cache: Folder for the decoded images.
-        size: Height and width that images get; the originals have 227 pixels.
-        progress: Told how many images are decoded, and of how many.
+        size: Height and width of the loaded images; the originals have 227 pixels.
+        progress: Receives the number of decoded images and the number of all images.
     """
-    return assembled("pacs", *files(root), cache, size=size, progress=progress)
+    return assemble("pacs", *files(root), cache, size=size, progress=progress)
 
 
 def files(root: Path) -> tuple[Tree, dict[str, Division]]:
-    """The image files and their division, checked as :func:`load` says; no image is opened."""
+    """The image files and their division, checked as :func:`load` describes; no image is opened."""
     tree = _tree(folder(root))
     lists = _folder_of_lists(folder(root))
-    return (tree, divided_tree(tree)) if lists is None else _listed(lists, tree)
+    return (tree, divide_tree(tree)) if lists is None else _apply_lists(lists, tree)
 
 
 def folder(root: Path) -> Path:
@@ -71,7 +70,7 @@ def _tree(folder: Path) -> Tree:
 
 
 class _List(NamedTuple):
-    """A list of images: their names, and the line in which each stands."""
+    """A list of images: the line number of each name."""
 
     path: Path
     lines: dict[str, int]
@@ -90,12 +89,12 @@ def _paths(place: Path, domain: str) -> list[Path]:
     return [place / f"{domain}_{part}_kfold.txt" for part in ("train", "crossval", "test")]
 
 
-def _listed(place: Path, tree: Tree) -> tuple[Tree, dict[str, Division]]:
-    """The files that the lists name, and how they divide them."""
+def _apply_lists(place: Path, tree: Tree) -> tuple[Tree, dict[str, Division]]:
+    """The files that the lists name, and the division that the lists give."""
     kept: dict[str, FilesByClass] = {}
     divisions = {}
     for domain, by_class in tree.items():
-        train, crossval = _checked(place, domain, {_name(path): path for path in chain(*by_class.values())})
+        train, crossval = _read_lists(place, domain, {_name(path): path for path in chain(*by_class.values())})
         names = {*train.lines, *crossval.lines}
         kept[domain] = {c: [path for path in files if _name(path) in names] for c, files in by_class.items()}
         divisions[domain] = _division(kept[domain], crossval.lines)
@@ -107,8 +106,8 @@ def _division(by_class: FilesByClass, validation: Collection[str]) -> Division:
     return Division((~chosen).nonzero().flatten(), chosen.nonzero().flatten())
 
 
-def _checked(place: Path, domain: str, files: Mapping[str, Path]) -> tuple[_List, _List]:
-    """The lists of training and validation images, which agree with the test list and with ``files``."""
+def _read_lists(place: Path, domain: str, files: Mapping[str, Path]) -> tuple[_List, _List]:
+    """Reads the lists of training and validation images; they must agree with the test list and with ``files``."""
     train, crossval, test = (_read(path, domain, files) for path in _paths(place, domain))
     for name, line in crossval.lines.items():
         if name in train.lines:
@@ -123,7 +122,7 @@ def _checked(place: Path, domain: str, files: Mapping[str, Path]) -> tuple[_List
 
 
 def _check_among(part: _List, *others: _List) -> None:
-    """Every image of ``part`` is in one of the others."""
+    """Checks that every image of ``part`` is in one of the others."""
     allowed = {LEFT_OUT}.union(*(other.lines for other in others))
     for name, line in part.lines.items():
         if name not in allowed:
@@ -152,7 +151,7 @@ def _rows(path: Path) -> list[str]:
 
 
 def _image(path: Path, line: int, row: str, domain: str) -> str:
-    """The name in a row such as ``photo/dog/056_0001.jpg 1``, if its label is that of its folder."""
+    """The name in a row such as ``photo/dog/056_0001.jpg 1``; its label must match its folder."""
     name, _, label = row.strip().rpartition(" ")
     holder, _, rest = name.partition("/")
     category = rest.partition("/")[0]

@@ -1,4 +1,4 @@
-"""Pixels as numbers a network can take: uint8 [B, C, H, W] -> float32 of the same shape."""
+"""Pixels as numbers that a network takes: uint8 [B, C, H, W] -> float32 of the same shape."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 CHUNK = 2_000
-"""Images looked at together while fitting, so that memory does not grow with the data set."""
+"""Images processed together while fitting, so that memory does not grow with the data set."""
 
 
 @dataclass(frozen=True)
@@ -23,19 +23,14 @@ class Scale:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Maps uint8 [B, C, H, W] to float32."""
-        return _checked(x).float() / 127.5 - 1
-
-    def to(self, device: torch.device | str) -> "Scale":
-        """Itself: there is nothing to move."""
-        del device
-        return self
+        return _require_pixels(x).float() / 127.5 - 1
 
 
 @dataclass(frozen=True)
 class ImageNet:
-    """Colours of 0 to 1, minus the mean and divided by the standard deviation that they have on ImageNet.
+    """Colours from 0 to 1, minus their mean on ImageNet, divided by their standard deviation on ImageNet.
 
-    Public weights learned there, such as torchvision's, expect this.
+    Public weights trained on ImageNet, such as torchvision's, expect this.
 
     >>> ImageNet()(torch.tensor([255, 0, 0], dtype=torch.uint8).reshape(1, 3, 1, 1)).flatten()
     tensor([ 2.2489, -2.0357, -1.8044])
@@ -46,7 +41,7 @@ class ImageNet:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Maps uint8 [B, 3, H, W] to float32."""
-        pixels = _checked(x).float() / 255
+        pixels = _require_pixels(x).float() / 255
         mean, std = (pixels.new_tensor(numbers).view(-1, 1, 1) for numbers in (self.mean, self.std))
         return (pixels - mean) / std
 
@@ -55,8 +50,8 @@ class ImageNet:
 class GcnZca:
     r"""Global contrast normalisation, then whitening (ZCA), as for CIFAR-10 in Oliver et al. (2018).
 
-    Every image loses its own mean, is divided by its own length and multiplied by 55. With the mean and the covariance
-    :math:`\Sigma` of such images, and :math:`U S U^\top = \Sigma + 0.1\,I`, the result is
+    From every image its own mean is subtracted; it is then divided by its length and multiplied by 55. With the mean
+    and the covariance :math:`\Sigma` of such images, and :math:`U S U^\top = \Sigma + 0.1\,I`, the result is
     :math:`(x - \text{mean})\,U (S + 10^{-10})^{-1/2} U^\top`.
     """
 
@@ -67,38 +62,34 @@ class GcnZca:
 
     @staticmethod
     def fit(x: Tensor, cache: Path | None = None) -> "GcnZca":
-        """Mean and covariance of the images ``x``: take all training images, labelled or not.
+        """Fits mean and covariance to the images ``x``: pass all training images, labelled or not.
 
-        For images of CIFAR-10's size this takes a minute on a CPU. With a folder ``cache`` it is done once for the same
-        images: the result is kept there.
+        For images of CIFAR-10's size this takes a minute on a CPU. With a folder ``cache`` the result is stored there
+        and the same images are fitted only once.
         """
-        if len(_checked(x)) < 2:
+        if len(_require_pixels(x)) < 2:
             raise ValueError(f"A covariance needs at least 2 images. Got {len(x)}.")
         if cache is None:
-            return _fitted(x)
+            return _fit(x)
         path = cache / f"gcn-zca-{_digest(x)}.pt"
-        return _read(path, x.device) or _kept(_fitted(x), path)
+        return _read(path, x.device) or _store(_fit(x), path)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Maps uint8 [B, C, H, W] to float32."""
-        if _checked(x)[0].numel() != len(self.mean):
+        if _require_pixels(x)[0].numel() != len(self.mean):
             raise ValueError(
                 f"Expected images of {len(self.mean)} numbers, as in fit. Got images of shape {tuple(x.shape[1:])}."
             )
-        return ((contrast_normalised(x).flatten(1) - self.mean) @ self.matrix).reshape(x.shape)
-
-    def to(self, device: torch.device | str) -> "GcnZca":
-        """The same, for images on ``device``."""
-        return GcnZca(self.mean.to(device), self.matrix.to(device))
+        return ((normalise_contrast(x).flatten(1) - self.mean) @ self.matrix).reshape(x.shape)
 
 
-def _fitted(x: Tensor) -> GcnZca:
+def _fit(x: Tensor) -> GcnZca:
     mean, covariance = _moments(x)
     s, u = torch.linalg.eigh(covariance + 0.1 * torch.eye(len(mean), dtype=mean.dtype, device=mean.device))
     return GcnZca(mean.float(), ((u / (s + 1e-10).sqrt()) @ u.T).float())
 
 
-def contrast_normalised(x: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+def normalise_contrast(x: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """Every image minus its mean, divided by its length, times 55; an image of one colour becomes 0."""
     centred = x.to(dtype) - x.to(dtype).mean(dim=(1, 2, 3), keepdim=True)
     length = centred.square().sum(dim=(1, 2, 3), keepdim=True).sqrt()
@@ -108,10 +99,10 @@ def contrast_normalised(x: Tensor, dtype: torch.dtype = torch.float32) -> Tensor
 def _moments(x: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and covariance (with N - 1) in double precision."""
     parts = x.split(CHUNK)
-    mean = torch.stack([contrast_normalised(part, torch.float64).flatten(1).sum(0) for part in parts]).sum(0) / len(x)
+    mean = torch.stack([normalise_contrast(part, torch.float64).flatten(1).sum(0) for part in parts]).sum(0) / len(x)
     covariance = torch.zeros(len(mean), len(mean), dtype=mean.dtype, device=mean.device)
     for part in parts:
-        centred = contrast_normalised(part, torch.float64).flatten(1) - mean
+        centred = normalise_contrast(part, torch.float64).flatten(1) - mean
         covariance.addmm_(centred.T, centred)
     return mean, covariance / (len(x) - 1)
 
@@ -122,7 +113,7 @@ def _digest(x: Tensor) -> str:
 
 
 def _read(path: Path, device: torch.device) -> GcnZca | None:
-    """What was kept; ``None`` if there is nothing or it cannot be read, so that it is made again."""
+    """The stored fit; ``None`` if there is none or it cannot be read, so that it is made again."""
     try:
         mean, matrix = torch.load(path, map_location=device, weights_only=True)
     except (OSError, EOFError, RuntimeError, ValueError, pickle.UnpicklingError):
@@ -130,16 +121,16 @@ def _read(path: Path, device: torch.device) -> GcnZca | None:
     return GcnZca(mean, matrix)
 
 
-def _kept(fitted: GcnZca, path: Path) -> GcnZca:
+def _store(fitted: GcnZca, path: Path) -> GcnZca:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Runs side by side may write at the same time: each writes a file of its own, and the last one stays.
+    # Parallel runs may write at the same time: each writes a file of its own, and the last one stays.
     unfinished = path.with_suffix(f".{os.getpid()}.part")
     torch.save((fitted.mean, fitted.matrix), unfinished)
     unfinished.replace(path)
     return fitted
 
 
-def _checked(x: Tensor) -> Tensor:
+def _require_pixels(x: Tensor) -> Tensor:
     if x.ndim != 4 or x.dtype != torch.uint8:
         raise ValueError(f"Expected images of shape [B, C, H, W], uint8. Got shape {tuple(x.shape)}, {x.dtype}.")
     return x

@@ -1,4 +1,4 @@
-"""Which training images are labelled, which are unlabelled, which are kept for validation."""
+"""Which images are labelled, unlabelled, or held out for validation and test."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,9 +6,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from arml.lab.data.base import Images
+
 
 class Split(NamedTuple):
-    """Indices into the training images, int64, each part in ascending order."""
+    """Indices of training images, int64, each part in ascending order."""
 
     labelled: Tensor
     unlabelled: Tensor
@@ -16,10 +18,10 @@ class Split(NamedTuple):
 
 
 class PaperSize(NamedTuple):
-    """How the ARML paper divides a data set."""
+    """How the ARML paper splits a data set."""
 
     train: int
-    """Training images before the division."""
+    """Training images before the split."""
     validation: int
     labels: int
 
@@ -33,9 +35,9 @@ code, and the one it descends from, hold out 7 326."""
 
 
 def validation_size(name: str, num_train: int) -> int:
-    """The paper's number of validation images for the full data set, the same share of a reduced copy.
+    """The paper's number of validation images for the full data set, and the same share of a reduced copy.
 
-    Data sets that the paper does not use get a tenth, which is its share.
+    Data sets that the paper does not use get its share, a tenth.
 
     >>> validation_size("svhn", 73_257), validation_size("svhn", 8_000), validation_size("digits", 1_437)
     (7325, 800, 144)
@@ -47,21 +49,22 @@ def validation_size(name: str, num_train: int) -> int:
 def split(
     y: Tensor, num_classes: int, *, labels: int, validation: int, seed: int, include_labelled: bool = True
 ) -> Split:
-    """Divides training images with the labels ``y`` ([N], 0 to ``num_classes`` - 1) by ``seed`` alone.
+    """Splits training images with the labels ``y`` ([N], 0 to ``num_classes`` - 1); only ``seed`` decides.
 
-    First the validation images are drawn, from all images alike. Of the rest, ``labels`` become labelled: equally many
-    of every class, and where that does not come out even one more of classes drawn by the seed. So fewer labels than
-    classes leave some classes without any. With the same seed and validation size, a larger number of labels adds to
-    a smaller one if both come out even.
+    The validation images are drawn first, uniformly from all images. ``labels`` of the remaining images become
+    labelled: the same number from every class and, if ``labels`` is no multiple of ``num_classes``, one more from some
+    classes, drawn by the seed. Fewer labels than classes therefore leave some classes without labels. With the same
+    seed and validation size, a larger set of labelled images contains a smaller one if both sizes are multiples of
+    ``num_classes``.
 
     Args:
         y: Labels of the training images.
-        num_classes: How many classes there are.
-        labels: Labelled images, at least 1.
-        validation: Images kept for validation, at least 0.
-        seed: Of the division.
-        include_labelled: Whether the unlabelled pool is all images but the validation ones (Oliver et al., 2018), or
-            without the labelled ones, too (as in the ARML release).
+        num_classes: Number of classes.
+        labels: Number of labelled images, at least 1.
+        validation: Number of validation images, at least 0.
+        seed: Seeds the split.
+        include_labelled: Whether the unlabelled pool contains the labelled images, as in Oliver et al. (2018), or not,
+            as in the ARML release. It never contains validation images.
 
     >>> split(torch.tensor([0, 1, 0, 1, 0, 1]), 2, labels=2, validation=2, seed=0)
     Split(labelled=tensor([0, 3]), unlabelled=tensor([0, 1, 3, 4]), validation=tensor([2, 5]))
@@ -72,13 +75,13 @@ def split(
     extra = torch.randperm(num_classes, generator=generator)[: labels % num_classes].tolist()
     per_class = [labels // num_classes + (c in extra) for c in range(num_classes)]
     rest = order[validation:]
-    labelled = balanced(y, rest, per_class)
+    labelled = take_per_class(y, rest, per_class)
     unlabelled = rest if include_labelled else rest[~torch.isin(rest, labelled)]
     return Split(*(part.sort().values for part in (labelled, unlabelled, order[:validation])))
 
 
-def balanced(y: Tensor, order: Tensor, per_class: Sequence[int]) -> Tensor:
-    """The first ``per_class[c]`` indices in ``order`` that have label c, for every class c in turn."""
+def take_per_class(y: Tensor, order: Tensor, per_class: Sequence[int]) -> Tensor:
+    """The first ``per_class[c]`` indices in ``order`` with label c, class after class."""
     chosen = [order[y[order] == c][:wanted] for c, wanted in enumerate(per_class)]
     for c, (indices, wanted) in enumerate(zip(chosen, per_class, strict=True)):
         if len(indices) < wanted:
@@ -87,6 +90,19 @@ def balanced(y: Tensor, order: Tensor, per_class: Sequence[int]) -> Tensor:
                 "Ask for fewer labels or fewer validation images."
             )
     return torch.cat(chosen)
+
+
+def hold_out(images: Images, num_classes: int, *, share: float = 0.2, seed: int = 0) -> tuple[Images, Images]:
+    """The training and the test part of a data set that comes in one piece.
+
+    The test part holds about ``share`` of all images, the same number of every class, drawn by ``seed``. Both parts
+    keep the order of ``images``.
+    """
+    per_class = round(share * len(images.y) / num_classes)
+    order = torch.randperm(len(images.y), generator=torch.Generator().manual_seed(seed))
+    test = torch.zeros(len(images.y), dtype=torch.bool)
+    test[take_per_class(images.y, order, [per_class] * num_classes)] = True
+    return Images(images.x[~test], images.y[~test]), Images(images.x[test], images.y[test])
 
 
 def _check(y: Tensor, num_classes: int, labels: int, validation: int) -> None:

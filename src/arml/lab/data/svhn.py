@@ -12,14 +12,14 @@ from arml.lab.data.base import DataError, Dataset, Images, file_error
 
 FILES = ["train_32x32.mat", "test_32x32.mat"]
 
-# What scipy raises on bytes that are no MATLAB file, or only the beginning of one.
+# What scipy raises for bytes that are not a MATLAB file, or only the beginning of one.
 _UNREADABLE = (OSError, EOFError, ValueError, TypeError, LookupError, NotImplementedError, struct.error, zlib.error)
 
 
 def load(root: Path) -> Dataset:
     """Reads ``train_32x32.mat`` and ``test_32x32.mat`` from ``root/svhn`` or from ``root``.
 
-    Any number of images is fine. The files say 10 for the digit 0; here it is 0.
+    The files may hold any number of images. Their label 10, the digit 0, becomes 0.
     """
     train, test = (_read(folder(root) / name) for name in FILES)
     return Dataset("svhn", train, test, num_classes=10)

@@ -1,4 +1,4 @@
-"""Any table in a CSV or Parquet file: some columns are targets, others are features."""
+"""Any table in a CSV or Parquet file: some columns are targets, the others are features."""
 
 import re
 import warnings
@@ -16,20 +16,20 @@ from torch import Tensor
 from arml.lab.data.base import DataError
 from arml.lab.data.targets import Examples, Target
 
-# pandas and scikit-learn are imported where they are used, so that images do not need them.
+# pandas and scikit-learn are imported where they are used, so that image data sets do not need them.
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped, unused-ignore]
     from sklearn.preprocessing import StandardScaler
 
 MOST_CLASSES = 20
-"""Whole numbers with more different values than this are a quantity, not classes."""
+"""Whole numbers with more distinct values than this are a quantity, not classes."""
 MOST_TEXTS = 1000
-"""A column with more different texts than this looks like an identifier."""
+"""A column with more distinct texts than this looks like an identifier."""
 ROUNDING = 1e-4
-"""Standard deviations by which 32 bits may change a number; beyond, it keeps 64."""
+"""The largest change of a number by rounding to 32 bits, in standard deviations; beyond it, numbers keep 64."""
 
 Column: TypeAlias = "np.ndarray[Any, Any]"
-"""One cell a row. Numbers: float64 with NaN; text, true and false: str with ``None``; dates: datetime64."""
+"""One cell per row. Numbers: float64 with NaN; text, true and false: str with ``None``; dates: datetime64."""
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
@@ -40,36 +40,35 @@ _UNREADABLE = (OSError, EOFError, ValueError, NotImplementedError, zlib.error)
 
 
 def load(path: Path, *, main: str, aux: Sequence[str], features: Sequence[str] = ()) -> Examples:
-    """Reads a ``.csv``, ``.csv.gz``, ``.tsv`` or ``.parquet`` file; the name of the examples is the file's.
+    """Reads a ``.csv``, ``.csv.gz``, ``.tsv`` or ``.parquet`` file; the examples are named after the file.
 
-    What is in a column of targets decides what is asked about it:
+    The contents of a target column decide its kind:
 
     - text, or true and false: classes, sorted by name
-    - numbers with exactly two different values: two classes, the smaller value first
-    - whole numbers with 3 to 20 different values: classes in the order of the numbers
-    - other numbers: a number, as it is in the file
+    - numbers with exactly two distinct values: two classes, the smaller value first
+    - whole numbers with 3 to 20 distinct values: classes in the order of the numbers
+    - other numbers: a number, in the units of the file
 
-    Spaces around names of columns and around text do not count. Empty cells, and those that pandas takes for missing
+    Spaces around column names and around text are ignored. Empty cells, and cells that pandas reads as missing
     (``NaN``, ``NA``, ``None``, ``null``), are missing labels. Missing numbers among the features become the column's
-    mean. Numbers are standardised; text, true and false become one column of 0 and 1 for every value, a missing one
-    among them, and stay 0 for values that are new. All of this looks at the training rows only. Numbers come first in
-    the inputs, then the rest, both in the order of the features.
+    mean. Numbers are standardised. Text, true and false become one column of 0 and 1 per value, including a missing
+    value; new values are 0 in all of them. Only the training rows decide all of this. In the inputs, numbers come
+    first, then the rest, both in the order of the features.
 
     Args:
         path: The file.
         main: The main task's column. It may have few labels.
         aux: The auxiliary tasks' columns.
-        features: Columns to predict from. If none is named: all others. Then columns that are of no use (one value
-            only, dates, another text in every row, no name, neither numbers nor text) are left out. A warning says
-            so, once in a process.
+        features: Columns to predict from. If none is named, all others, except useless ones (one value only, dates,
+            another text in every row, no name, neither numbers nor text). A warning, once per process, lists those.
     """
     frame = _read(path)
     _check_names(list(frame.columns), main, aux, features)
-    targets = {name: target_of(name, _plain(frame[name])) for name in (main, *aux)}
-    named = {name: _plain(frame[name]) for name in features}
-    chosen = _checked(named or _useful(path, frame.drop(columns=list(targets))))
+    targets = {name: target_of(name, _plain_cells(frame[name])) for name in (main, *aux)}
+    named = {name: _plain_cells(frame[name]) for name in features}
+    chosen = _check_features(named or _useful_columns(path, frame.drop(columns=list(targets))))
     if not chosen:
-        raise ValueError(f"{path}: no column is left to predict from beside the targets {', '.join(targets)}.")
+        raise ValueError(f"{path}: no column is left to predict from apart from the targets {', '.join(targets)}.")
     return Examples(path.name.removesuffix(_suffix(path)), targets, partial(_inputs, chosen))
 
 
@@ -79,7 +78,7 @@ def _readers() -> dict[str, Callable[[Path], "pd.DataFrame"]]:
 
 
 def _read_text(path: Path, separator: str) -> "pd.DataFrame":
-    """The table under the names that are in the file, the same one twice if it is there twice."""
+    """The table with the column names of the file, including a name that occurs twice."""
     import pandas as pd
 
     # Without index_col=False, one comma too many at the end of every line would shift all columns by one.
@@ -87,7 +86,7 @@ def _read_text(path: Path, separator: str) -> "pd.DataFrame":
     names = read(header=None, nrows=1, dtype=str, na_filter=False).iloc[0].tolist()
     _check_separator(path, names, separator)
     frame = read(low_memory=False)
-    # pandas calls a second column "y" by the name "y.1", under which it would become a feature.
+    # pandas renames a second column "y" to "y.1", and it would become a feature under that name.
     frame.columns = [name.strip() or ours for name, ours in zip(names, frame.columns, strict=True)]
     return frame
 
@@ -102,7 +101,7 @@ def _check_separator(path: Path, names: list[str], separator: str) -> None:
 
 
 def _read_parquet(path: Path) -> "pd.DataFrame":
-    """The table, with an index that has a name as a column: somebody gave it that name."""
+    """The table; a named index becomes a column, since somebody gave it that name."""
     import pandas as pd
 
     frame = pd.read_parquet(path)
@@ -118,7 +117,7 @@ def _suffix(path: Path) -> str:
 
 
 def _read(path: Path) -> "pd.DataFrame":
-    """All columns with text as names, at least one row."""
+    """The table, with text as column names and at least one row."""
     from pandas.errors import ParserWarning  # type: ignore[import-untyped, unused-ignore]
 
     read = _readers()[_suffix(path).lower()]
@@ -126,7 +125,7 @@ def _read(path: Path) -> "pd.DataFrame":
         raise DataError(f"{path}: expected a table, found no such file.")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", ParserWarning)  # else cells of a line that is too long would be dropped
+            warnings.simplefilter("error", ParserWarning)  # otherwise cells of a line that is too long are dropped
             frame = read(path)
     except DataError:
         raise
@@ -164,13 +163,15 @@ def _check_names(columns: list[str], main: str, aux: Sequence[str], features: Se
         )
 
 
-def _plain(column: "pd.Series") -> Column:
-    """The cells of a column, whatever types pandas has for them."""
+def _plain_cells(column: "pd.Series") -> Column:
+    """The cells of a column in a plain type, whatever types pandas has for them."""
     kind = _kind(column)
     if kind in _NUMBERS:
-        return _finite(column.name, column.to_numpy(dtype=np.float64, na_value=np.nan))
+        return _check_finite(column.name, column.to_numpy(dtype=np.float64, na_value=np.nan))
     if kind in _DATES:
-        return np.zeros(len(column), dtype="datetime64[s]")  # which dates they are does not matter to anybody here
+        return np.zeros(
+            len(column), dtype="datetime64[s]"
+        )  # dates are always refused or left out, so their values do not matter
     if kind not in _TEXTS:
         raise ValueError(
             f"Column {column.name!r} should hold numbers, text, or true and false. Found: {kind}. Use other columns; "
@@ -181,7 +182,7 @@ def _plain(column: "pd.Series") -> Column:
     ]
     present = {cell for cell in cells if cell is not None}
     if present and all(map(_ISO_DATE.fullmatch, present)):
-        return np.zeros(len(column), dtype="datetime64[s]")  # a CSV file says dates in text
+        return np.zeros(len(column), dtype="datetime64[s]")  # a CSV file writes dates as text
     if kind == "string":
         _check_no_numbers(column.name, present)
     return np.array(cells, dtype=object)
@@ -194,7 +195,7 @@ def _kind(column: "pd.Series") -> str:
 
 
 def _check_no_numbers(name: str, texts: set[str]) -> None:
-    """Refuses numbers among which a few texts, such as "?", would make a class of every number."""
+    """Refuses numbers mixed with a few texts such as "?", which would turn every number into a class."""
     import pandas as pd
 
     different = sorted(texts)
@@ -210,7 +211,7 @@ def _check_no_numbers(name: str, texts: set[str]) -> None:
         )
 
 
-def _finite(name: str, numbers: Column) -> Column:
+def _check_finite(name: str, numbers: Column) -> Column:
     if (np.abs(numbers) > np.finfo(np.float32).max).any():
         raise ValueError(
             f"Column {name!r} holds numbers that are infinite, or too large for 32 bits. Leave them empty."
@@ -226,30 +227,30 @@ def _is_date(column: Column) -> bool:
     return bool(column.dtype.kind == "M")
 
 
-def _different(column: Column) -> list[Any]:
-    """The values in ascending order, each once; missing ones do not count."""
+def _distinct_values(column: Column) -> list[Any]:
+    """The values in ascending order, each once, without missing ones."""
     return sorted({cell for cell in column.tolist() if cell is not None and cell == cell})  # NaN is not equal to itself
 
 
 def target_of(name: str, column: Column) -> Target:
-    """The column as a target: text, two different numbers or a few whole ones are classes, others numbers."""
+    """The column as a target: text, two distinct numbers or a few whole ones are classes, others are numbers."""
     if _is_date(column):
         raise ValueError(f"Target {name!r} holds dates. A target is a class or a number: make it one of them.")
-    values = _different(column)
+    values = _distinct_values(column)
     if len(values) < 2:
         found = f"only {values[0]!r}" if values else "no label at all"
         raise ValueError(f"Target {name!r} should have at least two different values. Found {found}.")
     if _is_text(column):
         _check_texts(name, values)
     elif len(values) > 2 and (len(values) > MOST_CLASSES or not all(value.is_integer() for value in values)):
-        return Target(torch.tensor(_as_short_as_possible(column)))
+        return Target(torch.tensor(_shorten_floats(column)))
     number = {value: i for i, value in enumerate(values)}
     labels = torch.tensor([number.get(cell, torch.nan) for cell in column.tolist()], dtype=torch.float32)
     return Target(labels, tuple(map(_class_name, values)))
 
 
-def _as_short_as_possible(numbers: Column) -> Column:
-    """float32, or float64 if that would round differences away: seconds since 1970 are multiples of 128 there."""
+def _shorten_floats(numbers: Column) -> Column:
+    """float32, or float64 if float32 would round differences away: it stores seconds since 1970 in steps of 128."""
     single = numbers.astype(np.float32)
     return single if np.nanmax(np.abs(single - numbers)) <= ROUNDING * np.nanstd(numbers) else numbers
 
@@ -258,12 +259,12 @@ def _class_name(value: str | float) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _useful(path: Path, frame: "pd.DataFrame") -> dict[str, Column]:
-    """Without columns that say nothing; one warning tells which."""
+def _useful_columns(path: Path, frame: "pd.DataFrame") -> dict[str, Column]:
+    """The columns to learn from; one warning lists the useless ones that are left out."""
     plain = [name for name in frame.columns if _kind(frame[name]) in (*_NUMBERS, *_TEXTS, *_DATES)]
-    columns = {name: _plain(frame[name]) for name in plain}
+    columns = {name: _plain_cells(frame[name]) for name in plain}
     reasons = dict.fromkeys(frame.columns, "neither numbers nor text")
-    reasons |= {name: _why_useless(name, column) for name, column in columns.items()}
+    reasons |= {name: _reason_to_leave_out(name, column) for name, column in columns.items()}
     useless = [f"{name} ({reason})" for name, reason in reasons.items() if reason]
     if useless:
         _warn_once(path, f"Left out of the features: {', '.join(useless)}.")
@@ -272,28 +273,28 @@ def _useful(path: Path, frame: "pd.DataFrame") -> dict[str, Column]:
 
 @cache
 def _warn_once(path: Path, text: str) -> None:
-    """A comparison reads the same table for each of its runs. Remembering the arguments is what keeps it silent."""
+    """Warns once per process: a comparison reads the same table for each of its runs. The cache keeps it silent."""
     del path
     warnings.warn(text, UserWarning, stacklevel=4)  # where `load` was called
 
 
-def _why_useless(name: str, column: Column) -> str:
+def _reason_to_leave_out(name: str, column: Column) -> str:
     if _is_date(column):
         return "dates"
     if _is_constant(column):
         return "one value only"
-    if not name or name.startswith("Unnamed: "):  # as pandas calls a column without a name: row numbers, as a rule
+    if not name or name.startswith("Unnamed: "):  # pandas' name for a column without one, usually row numbers
         return "no name"
     present = sum(cell is not None for cell in column)
-    return "another text in every row" if _is_text(column) and len(_different(column)) == present else ""
+    return "another text in every row" if _is_text(column) and len(_distinct_values(column)) == present else ""
 
 
 def _is_constant(column: Column) -> bool:
-    """Whether all rows are alike: a missing text is a value of its own, a missing number becomes the mean."""
-    return len(_different(column)) + (_is_text(column) and None in column) < 2
+    """Whether all rows are equal: a missing text is a value of its own, a missing number becomes the mean."""
+    return len(_distinct_values(column)) + (_is_text(column) and None in column) < 2
 
 
-def _checked(columns: dict[str, Column]) -> dict[str, Column]:
+def _check_features(columns: dict[str, Column]) -> dict[str, Column]:
     for name, column in columns.items():
         if _is_date(column):
             raise ValueError(
@@ -302,7 +303,7 @@ def _checked(columns: dict[str, Column]) -> dict[str, Column]:
         if _is_constant(column):
             raise ValueError(f"Feature {name!r} has one value only, so nothing can be learnt from it. Drop it.")
         if _is_text(column):
-            _check_texts(name, _different(column))
+            _check_texts(name, _distinct_values(column))
     return columns
 
 
@@ -318,32 +319,32 @@ def _inputs(columns: dict[str, Column], train: Tensor) -> Tensor:
     """The features of all rows, fitted to the training rows: float32, [N, F]."""
     numbers = [column for column in columns.values() if not _is_text(column)]
     texts = [column for column in columns.values() if _is_text(column)]
-    steps = [(standardised, numbers), (_one_hot, texts)]
+    steps = [(standardise, numbers), (_encode_one_hot, texts)]
     parts = [step(np.column_stack(group), train.numpy()) for step, group in steps if group]
     return torch.from_numpy(np.hstack(parts)).float()
 
 
-def _one_hot(texts: Column, train: Column) -> Column:
+def _encode_one_hot(texts: Column, train: Column) -> Column:
     from sklearn.preprocessing import OneHotEncoder
 
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(texts[train])
     return encoder.transform(texts)  # type: ignore[no-any-return]
 
 
-def standardised(x: Column, train: Column) -> Column:
-    """Columns of numbers with mean 0 and variance 1 over the training rows; missing ones become the mean.
+def standardise(x: Column, train: Column) -> Column:
+    """Scales columns to mean 0 and variance 1 over the training rows; missing numbers become the mean.
 
-    A column that is constant or empty in the training rows is 0 in all rows. It stays: its place must not depend on
-    the division.
+    A column that is constant or empty in the training rows becomes 0 in all rows. It is not removed, since the number
+    of inputs must not depend on the split.
 
-    >>> standardised(np.array([[1.0, 5.0], [3.0, 5.0], [np.nan, 7.0]]), train=np.array([0, 1]))
+    >>> standardise(np.array([[1.0, 5.0], [3.0, 5.0], [np.nan, 7.0]]), train=np.array([0, 1]))
     array([[-1.,  0.],
            [ 1.,  0.],
            [ 0.,  0.]])
 
     Args:
         x: [N, F], NaN where a number is missing.
-        train: training rows.
+        train: Training rows.
     """
     from sklearn.impute import SimpleImputer
 
@@ -352,10 +353,10 @@ def standardised(x: Column, train: Column) -> Column:
 
 
 def scaler_of(x: Column) -> "StandardScaler":
-    """Standardises columns as those of ``x`` [N, F]; what is constant there becomes 0, whatever it is elsewhere."""
+    """A scaler fitted to the columns of ``x`` [N, F]; a column that is constant in ``x`` always becomes 0."""
     from sklearn.preprocessing import StandardScaler
 
     scaler = StandardScaler().fit(x)
-    # scikit-learn's own scale of a constant column is 1, so that another value would reach the network as it is.
+    # scikit-learn's own scale of a constant column is 1; a new value in it would reach the network unscaled.
     scaler.scale_[scaler.scale_ != np.sqrt(scaler.var_)] = np.inf
     return scaler

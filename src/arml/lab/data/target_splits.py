@@ -1,4 +1,4 @@
-"""Which examples are for training, which few of them have the main task's label, which are kept for judging."""
+"""Which examples are for training, which few of them keep the main label, which are held out."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from torch import Tensor
 from arml.lab.data.targets import Rows, Target
 
 HELD_OUT = 0.2
-"""Share of the labelled rows that becomes the test part, and share of the rest that becomes the validation part."""
+"""Share of the labelled rows in the test part, and share of the remaining ones in the validation part."""
 
 
 class FewLabels(NamedTuple):
@@ -17,25 +17,25 @@ class FewLabels(NamedTuple):
     main: Tensor
     """The few training rows whose main label may be used."""
     aux: Tensor
-    """All training rows, those in ``main`` among them."""
+    """All training rows, including those in ``main``."""
     validation: Tensor
-    """All of them have a main label, as in ``test``."""
+    """Rows with a main label, as in ``test``."""
     test: Tensor
 
 
 def few_labels(main: Target, *, labels: float | None, seed: int, rows: Rows | None = None) -> FewLabels:
-    """Divides examples by ``seed`` alone, such that few of them keep the label of ``main``.
+    """Splits examples such that few of them keep the label of ``main``; only ``seed`` decides.
 
-    Every class is drawn in its share, as far as whole numbers allow. With the same seed, more labels add to fewer
-    labels, and the other parts stay the same.
+    Every class is drawn in proportion to its share, as far as whole numbers allow. With the same seed, a larger set of
+    labelled rows contains a smaller one, and the other parts stay the same.
 
     Args:
         main: The main task's target.
-        labels: How many training rows keep their label, at least one of every class. A number below 1 is a share of the
-            training rows that have one, and becomes one of every class where it would be fewer. ``None``: all of them.
-        seed: Of the division.
-        rows: The data set's own division. ``None``: a fifth of the rows with a main label becomes the test part, a
-            fifth of the others the validation part. Rows without a main label are then all training rows.
+        labels: How many training rows keep their label, at least one per class. A number below 1 is a share of the
+            training rows that have one, raised to one row per class if it would be fewer. ``None``: all of them.
+        seed: Seeds the split.
+        rows: The data set's own split. ``None``: a fifth of the rows with a main label becomes the test part, a fifth
+            of the others the validation part. All rows without a main label are then training rows.
 
     >>> main = Target(torch.tensor([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, torch.nan]), classes=("no", "yes"))
     >>> few_labels(main, labels=2, seed=0)
@@ -44,10 +44,10 @@ def few_labels(main: Target, *, labels: float | None, seed: int, rows: Rows | No
     """
     _check(main, labels)
     generator = torch.Generator().manual_seed(seed)
-    division = _drawn(main, generator) if rows is None else _judged_by_labels(main, rows)
+    division = _draw_rows(main, generator) if rows is None else _drop_unlabelled(main, rows)
     labelled = division.train[main.present[division.train]]
     wanted = _count(main, labelled, labels)
-    few = _in_shares(main, labelled, generator, every_class_first=True)[:wanted]
+    few = _order_by_shares(main, labelled, generator, every_class_first=True)[:wanted]
     return FewLabels(few.sort().values, *division)
 
 
@@ -61,25 +61,25 @@ def _check(main: Target, labels: float | None) -> None:
         raise ValueError(f"The main target has no label in any of its {len(main.values)} rows.")
 
 
-def _drawn(main: Target, generator: torch.Generator) -> Rows:
+def _draw_rows(main: Target, generator: torch.Generator) -> Rows:
     """A fifth of the labelled rows for the test, a fifth of the rest for validation, everything else for training."""
     labelled = main.present.nonzero().flatten()
-    order = _in_shares(main, labelled, generator)
+    order = _order_by_shares(main, labelled, generator)
     test, rest = order.tensor_split([round(HELD_OUT * len(order))])
-    # Drawn again, so that the classes have their shares in the validation part for themselves.
-    validation = _in_shares(main, rest.sort().values, generator)[: round(HELD_OUT * len(rest))]
+    # Drawn again, so that the validation part has the classes in their shares as well.
+    validation = _order_by_shares(main, rest.sort().values, generator)[: round(HELD_OUT * len(rest))]
     train = torch.ones(len(main.values), dtype=torch.bool)
     train[test] = train[validation] = False
-    return _not_empty(Rows(train.nonzero().flatten(), validation.sort().values, test.sort().values))
+    return _check_not_empty(Rows(train.nonzero().flatten(), validation.sort().values, test.sort().values))
 
 
-def _judged_by_labels(main: Target, rows: Rows) -> Rows:
-    """The data set's own division, without validation and test rows that have no main label."""
+def _drop_unlabelled(main: Target, rows: Rows) -> Rows:
+    """The data set's own split, without validation and test rows that have no main label."""
     validation, test = (part[main.present[part]] for part in (rows.validation, rows.test))
-    return _not_empty(Rows(*(part.sort().values for part in (rows.train, validation, test))))
+    return _check_not_empty(Rows(*(part.sort().values for part in (rows.train, validation, test))))
 
 
-def _not_empty(rows: Rows) -> Rows:
+def _check_not_empty(rows: Rows) -> Rows:
     empty = [name for name, part in rows._asdict().items() if not len(part)]
     if empty:
         raise ValueError(
@@ -90,7 +90,7 @@ def _not_empty(rows: Rows) -> Rows:
 
 
 def _count(main: Target, labelled: Tensor, labels: float | None) -> int:
-    """How many labels to keep, given the training rows that have one."""
+    """The number of labels to keep among the training rows that have one."""
     classes = main.classes or ("a number",)
     groups = _groups(main, labelled)
     absent = [name for c, name in enumerate(classes) if not (groups == c).any()]
@@ -107,11 +107,11 @@ def _count(main: Target, labelled: Tensor, labels: float | None) -> int:
     return wanted
 
 
-def _in_shares(main: Target, rows: Tensor, generator: torch.Generator, every_class_first: bool = False) -> Tensor:
-    """``rows`` in random order, such that every beginning of it holds the classes in their shares.
+def _order_by_shares(main: Target, rows: Tensor, generator: torch.Generator, every_class_first: bool = False) -> Tensor:
+    """``rows`` in random order, such that every prefix holds the classes in their shares.
 
-    The row that is number s (from 0) of the n rows of its class has its place at (s + 1/2) / n. This hands out places
-    one by one, as Sainte-Laguë's method does with seats, so no class loses one when there are more to hand out.
+    Row s (from 0) of the n rows of a class has its place at (s + 1/2) / n. Like Sainte-Laguë's method with seats, this
+    hands out places one by one, so that no class loses one when there are more to hand out.
     """
     shuffled = rows[torch.randperm(len(rows), generator=generator)]
     groups, places = _groups(main, shuffled), torch.empty(len(rows), dtype=torch.float64)
@@ -124,5 +124,5 @@ def _in_shares(main: Target, rows: Tensor, generator: torch.Generator, every_cla
 
 
 def _groups(main: Target, rows: Tensor) -> Tensor:
-    """The class of every row; a target that is a number has one for all."""
+    """The class of every row; all rows of a target that is a number are in one class."""
     return torch.zeros(len(rows)) if main.is_numeric else main.values[rows]

@@ -1,4 +1,4 @@
-"""What can be asked about an example: yes or no, which class, how much. Labels may be missing."""
+"""Questions about an example: yes or no, which class, how much. Labels may be missing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ class Target:
     """
 
     values: Tensor
-    """float, [N]: the number of the class in float32, or the number itself in as many bits as its differences need; NaN
-    where the label is missing."""
+    """float, [N]: the index of the class in float32, or the number itself in the precision that its differences need;
+    NaN where the label is missing."""
     classes: tuple[str, ...] = ()
-    """Names of the classes in the order of their numbers; none for a target that is a number."""
+    """Names of the classes in the order of their indices; empty for a target that is a number."""
 
     @property
     def is_numeric(self) -> bool:
@@ -30,22 +30,22 @@ class Target:
 
     @property
     def is_binary(self) -> bool:
-        """Whether there are two classes; one logit tells them apart."""
+        """Whether there are two classes, told apart by one logit."""
         return len(self.classes) == 2
 
     @property
     def num_outputs(self) -> int:
-        """Outputs that a head for this target needs: a logit, a number, or a logit for every class."""
+        """Number of outputs that a head for this target needs: a logit, a number, or a logit per class."""
         return len(self.classes) if len(self.classes) > 2 else 1
 
     @property
     def present(self) -> Tensor:
-        """Where there is a label, bool, [N]."""
+        """Which rows have a label, bool, [N]."""
         return ~torch.isnan(self.values)
 
 
 class Rows(NamedTuple):
-    """Which examples are for what: indices, int64, ascending."""
+    """Examples for training, validation and test: indices, int64, ascending."""
 
     train: Tensor
     validation: Tensor
@@ -53,11 +53,11 @@ class Rows(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """Examples with several targets each, of which one will be the main task's."""
+    """Examples with several targets each, one of them for the main task."""
 
     name: str
     targets: dict[str, Target]
     inputs: Callable[[Tensor], Tensor]
     """Training rows -> inputs of all rows, [N, ...]: uint8 images, or features standardised on the training rows."""
     rows: Rows | None = None
-    """The data set's own division; ``None``: it has none, and the seed draws one."""
+    """The data set's own split; ``None`` if it has none and the seed draws one."""

@@ -1,16 +1,16 @@
-"""Yeast: 2 417 genes with 103 measurements and 14 functions that each has or has not (Elisseeff and Weston, 2001).
+"""Yeast: 2 417 genes with 103 measurements and 14 yes-or-no functions each (Elisseeff and Weston, 2001).
 
 It ships inside river (BSD licence), which took it from the MULAN collection of multi-label data sets.
 """
 
 import torch
 
-from arml.lab.data.table import standardised
+from arml.lab.data.table import standardise
 from arml.lab.data.targets import Examples, Target
 
 
 def load() -> Examples:
-    """All genes; the targets are ``Class1`` to ``Class14``. There is no division: the seed draws one.
+    """All genes; the targets are ``Class1`` to ``Class14``. The data set has no split of its own: the seed draws one.
 
     >>> yeast = load()
     >>> yeast.inputs(torch.arange(2000)).shape, int(yeast.targets["Class14"].values.sum())
@@ -25,5 +25,5 @@ def load() -> Examples:
         for name in functions[0]
     }
     return Examples(
-        "yeast", targets, lambda train: torch.from_numpy(standardised(features.numpy(), train.numpy())).float()
+        "yeast", targets, lambda train: torch.from_numpy(standardise(features.numpy(), train.numpy())).float()
     )

@@ -1,9 +1,13 @@
 """Learners: network, batch and step -> the main loss and auxiliary losses by name.
 
-One paper, one file. Unlabelled images: ``supervised``, ``pi_model``, ``mean_teacher``, ``vat``, ``pseudo_label``,
-``s4l``. Several targets: ``attributes``. Several domains: ``domains`` (target only, sources only, both), ``jigen``,
-``shape_bias``, ``fada``, ``dsam``. Settings are frozen dataclasses whose defaults are those of the papers, with the
-learning rate each was tuned for.
+One paper, one file; each imports only from files above it.
+
+- ``base``: the interface of all learners; ``ramp``, ``distances``: what several of them use
+- ``supervised``, ``pi_model``, ``mean_teacher``, ``pseudo_label``, ``vat``, ``s4l``: unlabelled images
+- ``joint_targets``: several targets
+- ``joint_training`` (target only, sources only, both), ``jigen``, ``shape_bias``, ``fada``, ``dsam``: several domains
+
+Settings are frozen dataclasses. Their defaults are those of the papers, with the learning rate each was tuned for.
 """
 
 from arml.lab.data.batches import Batch

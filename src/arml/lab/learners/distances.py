@@ -1,4 +1,4 @@
-"""How far two predictions are apart, one number for each image; both are given by their logits [B, classes]."""
+"""Distances between two predictions, one number per image; predictions are given as logits [B, classes]."""
 
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-"""FADA: features by which a discriminator cannot tell the target from the sources, class by class."""
+"""FADA: features from which a discriminator cannot tell the target from the sources, class by class."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ from arml.lab.tasks.pairs import confusion, discrimination, discriminator, pair_
 
 @dataclass(frozen=True)
 class FADASettings:
-    """The paper gives no numbers; where public code has one, it is that."""
+    """The paper gives no numbers; where public code has one, it is used."""
 
     gamma: float = 0.2
-    """Of the confusion beside the class losses."""
+    """Weight of the confusion relative to the class losses."""
     pretraining: float = 0.5
-    """Share of the steps that train on the sources alone."""
+    """Share of the steps that train on the sources alone (stage 1)."""
     discriminator_updates: int = 100
-    """Of the discriminator alone, between these steps and the others."""
+    """Number of updates of the discriminator alone (stage 2)."""
     hidden: int = 128
-    """Hidden units of the discriminator."""
+    """Number of hidden units of the discriminator."""
     discriminator_lr: float = 0.001
-    """Of the discriminator's own Adam."""
+    """Learning rate of the discriminator's own Adam."""
     lr: float = 0.001
-    """Of SGD with momentum 0.9 and weight decay 5e-4, for the network."""
+    """Learning rate of the network's SGD with momentum 0.9 and weight decay 5e-4."""
 
     def __post_init__(self) -> None:
         if not 0 < self.pretraining < 1:
@@ -45,7 +45,7 @@ class Lesson(NamedTuple):
     features: Tensor
     """[B, F], without graph."""
     updates: list[Tensor]
-    """Pairs of each update, [4, P, 2]."""
+    """The pairs of each update, [4, P, 2]."""
 
     @staticmethod
     def none() -> "Lesson":
@@ -63,9 +63,9 @@ class _Adversary(NamedTuple):
 class FADA(DomainLearner):
     r"""The sources, the target's few labelled images, and a game against a discriminator of pairs.
 
-    Motiian et al., *Few-Shot Adversarial Domain Adaptation*, NeurIPS 2017. Pairs of images are in four groups:
-    :math:`G_1` two sources of one class, :math:`G_2` source and target of one class, :math:`G_3` and :math:`G_4` the
-    same of different classes. The discriminator D sees the features of both images. Three stages:
+    Motiian et al., *Few-Shot Adversarial Domain Adaptation*, NeurIPS 2017. Pairs of images form four groups:
+    :math:`G_1` two sources of the same class, :math:`G_2` source and target of the same class, :math:`G_3` and
+    :math:`G_4` the same with different classes. The discriminator D sees the features of both images. Three stages:
 
     1. The network learns the classes of the sources. There is no main loss, so methods that compare gradients keep
        their weights.
@@ -77,14 +77,14 @@ class FADA(DomainLearner):
 
        and D learns the groups once more, from the features of the same step.
 
-    The confusion is part of the main loss, and so of its gradient, which weights follow: it exists for the target
-    only, and only class losses of sources are weighed. The network's steps should be small enough for D to follow: with
-    much larger ones than the default the domains are driven apart. Two public versions differ from the paper and are
-    not followed: one maximises the loss of D, the other confuses :math:`G_2` with :math:`G_4`.
+    The confusion is part of the main loss, and so of the gradient that steers the weights: it exists only for the
+    target, and only the class losses of sources are weighted. The network's steps should be small enough for D to
+    follow: much larger steps than the default drive the domains apart. Two public implementations differ from the paper
+    and are not followed: one maximises the loss of D, the other confuses :math:`G_2` with :math:`G_4`.
     """
 
     def __init__(self, settings: FADASettings, sources: Sequence[str], augment: AugmentExamples, steps: int) -> None:
-        """``steps`` is the length of the whole run."""
+        """``steps`` is the number of steps of the whole run."""
         if steps < 2:
             raise ValueError(f"FADA has stages and needs at least 2 steps. Got {steps}.")
         self.settings: FADASettings = settings
@@ -98,7 +98,7 @@ class FADA(DomainLearner):
 
     @property
     def adversary(self) -> _Adversary:
-        """The discriminator and its optimiser, once there are such."""
+        """The discriminator and its optimiser; ``start`` creates them."""
         if self._adversary is None:
             raise RuntimeError("FADA has no discriminator yet. Call start(network) once, before training.")
         return self._adversary
@@ -115,7 +115,7 @@ class FADA(DomainLearner):
         """One pass over all images at all stages; the discriminator learns in ``after_step``."""
         features = network.features(self.augment(all_images(batch), generator))
         main, aux = class_losses(network.head("class", features), batch)
-        # Pairs are drawn here, where the generator is, and anew for every update.
+        # Pairs are drawn here, where the generator is available, and again for every update.
         updates = [_pairs(batch, generator) for _ in range(self._updates_after(step))]
         self._lesson = Lesson(features.detach(), updates)
         if step < self.adapts_from:
@@ -125,7 +125,7 @@ class FADA(DomainLearner):
         return main + self.settings.gamma * confusion(self.adversary.network, features, updates[0]), aux
 
     def after_step(self, network: Network) -> None:
-        """The discriminator learns from the pairs of this step."""
+        """Trains the discriminator on the pairs of this step."""
         del network
         lesson, self._lesson = self._lesson, Lesson.none()
         for pairs in lesson.updates:
@@ -144,11 +144,11 @@ class FADA(DomainLearner):
         optimizer.step()
 
     def state_dict(self) -> dict[str, Any]:
-        """The discriminator and its optimiser."""
+        """The states of the discriminator and its optimiser."""
         return {name: part.state_dict() for name, part in self.adversary._asdict().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continues exactly where ``state`` was taken; call ``start`` first."""
+        """Continues exactly from ``state``; call ``start`` first."""
         for name, part in self.adversary._asdict().items():
             part.load_state_dict(state[name])
 

@@ -1,4 +1,4 @@
-"""JiGen: the sources' classes, and jigsaw puzzles of the same images."""
+"""JiGen: the classes of the sources, and jigsaw puzzles of the same images."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,31 +14,31 @@ from arml.lab.models.network import Network
 from arml.lab.tasks.jigsaw import Colours, crop_to_grid, draw_orders, grey_tiles, jigsaw, permutation_set, shuffle_tiles
 
 JIGSAW = "jigsaw"
-"""The head, and the task if it is one."""
+"""Name of the head, and of the task if the puzzles are one."""
 
 
 @dataclass(frozen=True)
 class JiGenSettings:
-    """As in the authors' code for ResNet18."""
+    """The values in the authors' code for ResNet18."""
 
     weight: float = 0.7
-    """w, of the puzzles beside the classes."""
+    """w, the weight of the puzzles relative to the classes."""
     bias: float = 0.9
-    """Probability that an image keeps its order whatever was drawn: with 30 others, 9.7 % are shuffled."""
+    """Probability that an image keeps its order whatever was drawn: with 30 permutations, 9.7 % are shuffled."""
     grey: float = 0.1
     """Probability of each tile to turn grey."""
     num_permutations: int = 30
-    """Besides the order as it is."""
+    """Number of permutations in addition to the identity."""
     permutation_seed: int = 0
-    """Chooses between sets of permutations that are equally good."""
+    """Chooses between equally good sets of permutations."""
     ordered_only: bool = False
     """Whether only images in their own order are classified."""
     colours: Colours | None = None
-    """How preprocessing scaled the channels, for grey tiles; ``None``: all alike."""
+    """How preprocessing scaled the channels, for grey tiles; ``None``: all in the same way."""
     jigsaw_as_task: bool = False
     """Whether the puzzles of all sources are one more auxiliary task."""
     lr: float = 0.001
-    """Of SGD with momentum 0.9 and weight decay 5e-4."""
+    """Learning rate of SGD with momentum 0.9 and weight decay 5e-4."""
 
     def __post_init__(self) -> None:
         if self.weight < 0:
@@ -49,26 +49,26 @@ class JiGenSettings:
 
 
 class JiGen(DomainLearner):
-    r"""Classes of the sources' images, some of which are shuffled, and the orders they were shuffled by.
+    r"""Learns the classes of the sources' images, some of which are shuffled, and the orders of the shuffled ones.
 
-    With the class loss :math:`C_k` and the puzzle's loss :math:`J_k` of source k, its one loss is
+    With the class loss :math:`C_k` and the puzzle's loss :math:`J_k` of source k, its only loss is
 
     .. math:: L_k = C_k + w J_k
 
-    so that equal weights are exactly the objective of Carlucci et al., *Domain Generalization by Solving Jigsaw
+    so that equal weights give exactly the objective of Carlucci et al., *Domain Generalization by Solving Jigsaw
     Puzzles*, CVPR 2019, and a source that does not help the target loses both. With ``jigsaw_as_task`` the losses are
     :math:`C_k`, and :math:`w \sum_k J_k` as a task of its own; divided by the number of sources, not of tasks, and
-    with equal weights, this is the same objective. Either way the puzzles train the network and steer no weight.
+    with equal weights, this is the same objective. In both cases the puzzles train the network and steer no weight.
 
     The target's images are in the pass for the main loss, as in :class:`~arml.lab.learners.joint_training.Baseline`,
-    but never shuffled: they should be seen as they are tested. They train nothing. All images lose the rows and
-    columns that do not fit into three tiles of whole pixels.
+    but are never shuffled, as in the test. They train nothing. All images lose the rows and columns that do not fit
+    into three tiles of whole pixels.
     """
 
     train_on_main = False
 
     def __init__(self, settings: JiGenSettings, sources: Sequence[str], augment: AugmentExamples) -> None:
-        """``sources`` are the names that batches have; ``augment`` changes images before they are cut."""
+        """``sources`` are the names in the batches; ``augment`` changes images before they are cut."""
         if JIGSAW in sources:
             raise ValueError(
                 f"JiGen: no source may be called {JIGSAW!r}, the name of a task. Got {', '.join(sources)}."
@@ -95,7 +95,7 @@ class JiGen(DomainLearner):
         return main, {name: loss + weight * puzzles[name] for name, loss in classes.items()}
 
     def images(self, batch: DomainBatch, order: Tensor, generator: torch.Generator) -> Tensor:
-        """All images of ``batch``, augmented, in a size that can be cut; ``order`` says which will be shuffled."""
+        """All images of ``batch``, augmented, cropped for cutting; ``order`` says which ones will be shuffled."""
         del order
         return crop_to_grid(self.augment(all_images(batch), generator))
 

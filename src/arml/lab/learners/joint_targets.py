@@ -1,4 +1,4 @@
-"""Many targets of the same examples, of which one has few labels."""
+"""Many targets of the same examples, one of them with few labels."""
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from arml.lab.models.network import Network
 from arml.lab.tasks.attributes import Attributes
 
 
-def unchanged(x: Tensor, generator: torch.Generator) -> Tensor:
+def no_augmentation(x: Tensor, generator: torch.Generator) -> Tensor:
     """No augmentation: rows of a table stay as they are."""
     del generator
     return x
@@ -19,7 +19,7 @@ class MainTarget(Learner[AttributeBatch]):
     """The main target alone, on the examples that have its label: "main task only"."""
 
     def __init__(self, main: Attributes, augment: AugmentExamples) -> None:
-        """``main`` holds the one target that the head ``"class"`` answers."""
+        """``main`` holds one target, which the head ``"class"`` answers."""
         self.main, self.augment = main, augment
         self.tasks: tuple[str, ...] = ()
         self.heads: dict[str, int] = {}
@@ -35,12 +35,12 @@ class MainTarget(Learner[AttributeBatch]):
 class JointTargets(Learner[AttributeBatch]):
     """The main target on its few examples, every other target on all training examples, with or without a main label.
 
-    One pass over both kinds of examples, so that BatchNorm's statistics are those of all of them together: the few
-    labelled ones are soon known by heart and would not stand for the rest.
+    One pass over both kinds of examples, so that BatchNorm's statistics are those of all examples: the few labelled
+    ones are soon learned by heart and do not represent the rest.
     """
 
     def __init__(self, main: Attributes, aux: Attributes, augment: AugmentExamples) -> None:
-        """``main`` belongs to the head ``"class"``; all targets of ``aux`` have their outputs in the head ``"aux"``."""
+        """``main`` belongs to the head ``"class"``; the head ``"aux"`` holds the outputs of all targets of ``aux``."""
         self.main, self.aux, self.augment = main, aux, augment
         self.tasks: tuple[str, ...] = tuple(aux.targets)
         self.heads: dict[str, int] = {"aux": aux.num_outputs}
@@ -48,7 +48,7 @@ class JointTargets(Learner[AttributeBatch]):
     def losses(
         self, network: Network, batch: AttributeBatch, step: int, generator: torch.Generator
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The main loss, and one loss for every other target that has a label in the batch."""
+        """The main loss, and one loss per other target with a label in the batch."""
         del step
         features = network.features(self.augment(torch.cat([batch.x, batch.aux_x]), generator))
         few, many = features[: len(batch.x)], features[len(batch.x) :]

@@ -1,4 +1,4 @@
-"""Labelled images of several source domains, and few or none of the target's."""
+"""Labelled images of several source domains, and few or none of the target."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,42 +15,42 @@ from arml.lab.tasks.classify import classify
 
 
 class DomainLearner(Learner[DomainBatch], Protocol):
-    """What is learned from sources, each one auxiliary task, for a target, the main one.
+    """A learner from sources, one auxiliary task each, for a target, the main task.
 
-    Losses are not divided by the number of sources S: with ``aux_scale = 1 / S``, equal weights are the loss of the
+    Losses are not divided by the number of sources S: with ``aux_scale = 1 / S``, equal weights give the loss of the
     pooled sources.
     """
 
     settings: Settings
-    """What was chosen by hand."""
+    """The values chosen by hand."""
     adapts_from: int = 0
-    """The first step at which the network learns what it is to be tested on; before it only prepares."""
+    """The first step of adaptation to the target; networks before it are not candidates for the test."""
     train_on_main: bool = True
     """Whether the network learns from the target's labels; if not, they only steer the weights of the sources."""
 
-    def validated(self, network: Network, source: str) -> Network:
-        """The network that answers for validation images of ``source``."""
+    def validation_network(self, network: Network, source: str) -> Network:
+        """The network that classifies validation images of ``source``."""
         del source
         return network
 
 
 @dataclass(frozen=True)
 class DomainSettings:
-    """Nothing to set but the step size."""
+    """The learning rate is the only setting."""
 
     lr: float = 0.001
-    """Of SGD with momentum 0.9 and weight decay 5e-4; the paper gives the step size only, JiGen's code all three."""
+    """Learning rate of SGD with momentum 0.9 and weight decay 5e-4; the paper gives the first, JiGen's code all."""
 
 
 class SourceTasks(DomainLearner):
-    """One class loss for every source, and the target's as the main loss.
+    """One class loss per source, and the target's as the main loss.
 
-    The images of all domains go through the network together. BatchNorm's statistics are then those of all of them:
-    the few images of the target would be a tiny batch by themselves, soon known by heart.
+    The images of all domains go through the network together, and BatchNorm's statistics are those of all of them: the
+    few images of the target alone would be a tiny batch, soon learned by heart.
     """
 
     def __init__(self, settings: DomainSettings, sources: Sequence[str], augment: AugmentExamples) -> None:
-        """``sources`` are the names that batches have; ``augment`` changes the images of every domain."""
+        """``sources`` are the names in the batches; ``augment`` changes the images of every domain."""
         self.settings: DomainSettings = settings
         self.augment = augment
         self.tasks: tuple[str, ...] = tuple(sources)
@@ -67,17 +67,17 @@ class SourceTasks(DomainLearner):
 class Baseline(SourceTasks):
     """The sources pooled, "DeepAll": the target's labels steer the weights of the sources and train nothing.
 
-    The target's images, if there are any, are in the pass all the same, with weights that are learned and with equal
-    ones: two ways of weighing then differ in nothing else. So BatchNorm sees them; where it should not, leave the
-    target's images out of the batches. "Baseline" and "Baseline + ARML" in Shi et al., *Auxiliary Task Reweighting for
-    Minimum-data Learning*, NeurIPS 2020.
+    The target's images, if there are any, are in the pass with learned and with equal weights, so that two methods
+    differ in nothing else. BatchNorm therefore sees them; to avoid that, leave the target's images out of the batches.
+    "Baseline" and "Baseline + ARML" in Shi et al., *Auxiliary Task Reweighting for Minimum-data Learning*, NeurIPS
+    2020.
     """
 
     train_on_main = False
 
 
 class JointTraining(SourceTasks):
-    """The sources and the few labelled images of the target: "JT" and "JT + ARML" in Shi et al."""
+    """The sources together with the target's few labelled images: "JT" and "JT + ARML" in Shi et al."""
 
 
 class TargetOnly(DomainLearner):
@@ -110,7 +110,7 @@ def all_labels(batch: DomainBatch) -> Tensor:
 
 
 def all_domains(batch: DomainBatch) -> Tensor:
-    """Where the images of :func:`all_images` come from: 0 is the target, then the sources in their order.
+    """The domains of the images of :func:`all_images`: 0 is the target, then the sources in their order.
 
     >>> two, three = torch.zeros(2, dtype=torch.int64), torch.zeros(3, dtype=torch.int64)
     >>> all_domains(DomainBatch(two, two, {"photo": (three, three)}))
@@ -125,7 +125,7 @@ def class_losses(logits: Tensor, batch: DomainBatch) -> tuple[Tensor | None, dic
 
 
 def domain_means(values: Tensor, batch: DomainBatch) -> tuple[Tensor | None, dict[str, Tensor]]:
-    """The mean of ``values``, one for each of :func:`all_images`, over the target's images and every source's.
+    """The mean of ``values``, one per image of :func:`all_images`, over the target's images and over every source's.
 
     ``None`` for a target without images.
     """

@@ -1,4 +1,4 @@
-"""Mean Teacher: the network should agree with the moving average of itself."""
+"""Mean Teacher: the network should agree with its own moving average."""
 
 from dataclasses import dataclass
 
@@ -11,21 +11,21 @@ from arml.lab.learners.base import TaughtLearner
 from arml.lab.learners.distances import squared_difference
 from arml.lab.learners.ramp import ramp_up
 from arml.lab.models.network import Network
-from arml.lab.tasks.classify import classify_beside
+from arml.lab.tasks.classify import classify_with_unlabelled
 
 
 @dataclass(frozen=True)
 class MeanTeacherSettings:
-    """As tuned by Oliver et al."""
+    """The values tuned by Oliver et al."""
 
     max_weight: float = 8.0
-    """Of the consistency loss, after the ramp."""
+    """Weight of the consistency loss after the ramp."""
     ramp_steps: int = 80_000
-    """0.4 of the steps of a run."""
+    """Length of the ramp, 0.4 of the steps of a run."""
     decay: float = 0.95
-    """Of the teacher's moving average."""
+    """Decay of the teacher's moving average."""
     lr: float = 0.0004
-    """Of Adam; ARML's release has 0.0007."""
+    """Learning rate of Adam; ARML's release has 0.0007."""
 
 
 class MeanTeacher(TaughtLearner):
@@ -33,9 +33,9 @@ class MeanTeacher(TaughtLearner):
 
     .. math:: w(t)\ \mathrm{mean}_u\, \mathrm{mean}_c\, (p - \mathrm{stop}\, p')^2
 
-    with p' of the teacher, an exponential moving average of the network. Tarvainen and Valpola, *Mean teachers are
-    better role models*, NeurIPS 2017, in the form of Oliver et al., NeurIPS 2018. The network that is tested is the
-    student, not the teacher.
+    with p' from the teacher, an exponential moving average of the network. Tarvainen and Valpola, *Mean teachers are
+    better role models*, NeurIPS 2017, in the form of Oliver et al., NeurIPS 2018. The student is tested, not the
+    teacher.
     """
 
     def __init__(self, settings: MeanTeacherSettings, augment: Augment) -> None:
@@ -49,7 +49,7 @@ class MeanTeacher(TaughtLearner):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Two passes: the main one, which also gives p, and the teacher's."""
         x, u, again = (self.augment(images, generator) for images in (batch.x, batch.u, batch.u))
-        main, student = classify_beside(network, x, batch.y, u)
+        main, student = classify_with_unlabelled(network, x, batch.y, u)
         consistency = squared_difference(student, self.teacher.logits(again)).mean()
         weight = ramp_up(step, self.settings.max_weight, self.settings.ramp_steps)
         return main, {"consistency": weight * consistency}

@@ -1,4 +1,4 @@
-"""S4L: self-supervised tasks on all images beside classification of the labelled ones."""
+"""S4L: self-supervised tasks on all images, classification of the labelled ones."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from arml.lab.data.augment import Augment
 from arml.lab.data.batches import Batch
 from arml.lab.learners.base import TaughtLearner
 from arml.lab.models.network import Network
-from arml.lab.tasks.classify import classify_beside
+from arml.lab.tasks.classify import classify_with_unlabelled
 from arml.lab.tasks.exemplar import distort, exemplar
 from arml.lab.tasks.rotation import rotation
 
@@ -18,16 +18,16 @@ TASKS = ("rotation", "exemplar")
 
 @dataclass(frozen=True)
 class S4LSettings:
-    """As in ARML's release."""
+    """The values of ARML's release."""
 
     tasks: tuple[str, ...] = TASKS
     """Which of the two tasks to use."""
     decay: float = 0.95
-    """Of the moving average that is the exemplar task's teacher."""
+    """Decay of the moving average that is the exemplar task's teacher."""
     noise: float = 0.03
-    """Of the exemplar task, as a share of half the range of values."""
+    """Noise of the exemplar task, as a share of half the range of values."""
     lr: float = 0.005
-    """Of Adam."""
+    """Learning rate of Adam."""
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.tasks if name not in TASKS]
@@ -40,7 +40,7 @@ class S4L(TaughtLearner):
 
     Zhai et al., *S4L*, ICCV 2019, in the form of Shi et al., *Auxiliary Task Reweighting for Minimum-data Learning*,
     NeurIPS 2020: only upright images are classified, and the auxiliary losses are not ramped. Their release divides the
-    main loss by the number of all images and halves the auxiliary ones, half of the losses here for all of them alike.
+    main loss by the number of all images and halves the auxiliary losses: every loss is half of the loss here.
     """
 
     def __init__(self, settings: S4LSettings, augment: Augment) -> None:
@@ -52,12 +52,12 @@ class S4L(TaughtLearner):
     def losses(
         self, network: Network, batch: Batch, step: int, generator: torch.Generator
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The main pass, one for rotation, and network and teacher for exemplar."""
+        """The main pass, one for rotation, and one each of network and teacher for exemplar."""
         del step
         x, u = self.augment(batch.x, generator), self.augment(batch.u, generator)
-        # Unlabelled images are in the main pass for BatchNorm's sake, as in the release: labelled ones are too few and
-        # too well known to stand for all, and other learners have them there, too.
-        main, _ = classify_beside(network, x, batch.y, u)
+        # Unlabelled images are in the main pass for BatchNorm, as in the release and in the other learners: labelled
+        # ones are too few and too well fitted to represent all images.
+        main, _ = classify_with_unlabelled(network, x, batch.y, u)
         images, aux = torch.cat([batch.x, batch.u]), {}
         if "rotation" in self.tasks:
             aux["rotation"] = rotation(network, self.augment(images, generator))

@@ -1,4 +1,4 @@
-"""Shape bias: JiGen with shuffled images in the style of other sources; style by pixel statistics unless given."""
+"""Shape bias: JiGen with shuffled images in the style of other sources; by default, style is pixel statistics."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from arml.lab.tasks.stylise import Stylise, draw_styles, pixel_adain, restyle
 
 @dataclass(frozen=True)
 class ShapeBiasSettings(JiGenSettings):
-    """JiGen's, and as in the authors' code."""
+    """Those of JiGen, and the values in the authors' code."""
 
     stylised: float = 0.5
     """Probability of a shuffled image to be restyled."""
     by_tile: float = 0.5
-    """Probability of a restyled image to have a style for each tile in place of one for all."""
+    """Probability of a restyled image to have one style per tile instead of one for all tiles."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -30,13 +30,12 @@ class ShapeBiasSettings(JiGenSettings):
 
 
 class ShapeBias(JiGen):
-    """JiGen that may not rely on colours and textures: shuffled images are restyled, some of them tile by tile.
+    """JiGen that cannot rely on colours and textures: shuffled images are restyled, some of them tile by tile.
 
     Asadi et al., *Towards Shape Biased Unsupervised Representation Learning for Domain Generalization*, 2019. Images in
     their own order are never restyled. The authors restyle by AdaIN on VGG features, before training, with style images
-    that they do not publish. Here a style is that of another source's image in the batch, never of the target's. If the
-    caller has no ``stylise`` of their own it is an approximation by the statistics of pixels, see
-    :func:`~arml.lab.tasks.stylise.pixel_adain`.
+    that they do not publish. Here styles come from images of another source in the batch, never from the target. The
+    default ``stylise`` is an approximation by pixel statistics, see :func:`~arml.lab.tasks.stylise.pixel_adain`.
     """
 
     settings: ShapeBiasSettings
@@ -55,14 +54,14 @@ class ShapeBias(JiGen):
         self.stylise = stylise
 
     def images(self, batch: DomainBatch, order: Tensor, generator: torch.Generator) -> Tensor:
-        """Those of JiGen, some of the ones that will be shuffled in other styles."""
+        """The images of JiGen; some of those that will be shuffled have other styles."""
         x = super().images(batch, order, generator)
-        chosen = (order > 0) & self._drawn(len(order), self.settings.stylised, generator).to(order.device)
+        chosen = (order > 0) & self._draw_choices(len(order), self.settings.stylised, generator).to(order.device)
         rows = chosen.nonzero().flatten()
-        by_tile = self._drawn(len(rows), self.settings.by_tile, generator).to(order.device)
+        by_tile = self._draw_choices(len(rows), self.settings.by_tile, generator).to(order.device)
         styles = draw_styles(all_domains(batch), rows, generator)
         return restyle(x, rows, styles, by_tile, self.stylise)
 
     @staticmethod
-    def _drawn(count: int, probability: float, generator: torch.Generator) -> Tensor:
+    def _draw_choices(count: int, probability: float, generator: torch.Generator) -> Tensor:
         return torch.rand(count, generator=generator, device=generator.device) < probability

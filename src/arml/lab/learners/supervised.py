@@ -14,14 +14,14 @@ from arml.lab.tasks.classify import classify
 
 @dataclass(frozen=True)
 class SupervisedSettings:
-    """Nothing to set but the step size."""
+    """The learning rate is the only setting."""
 
     lr: float = 0.003
-    """Of Adam, in Oliver et al.; ARML's release has 0.005."""
+    """Learning rate of Adam, from Oliver et al.; ARML's release has 0.005."""
 
 
 class Supervised(SemiSupervisedLearner):
-    """Cross-entropy on augmented labelled images; unlabelled images are not looked at."""
+    """Cross-entropy on augmented labelled images; unlabelled images are not used."""
 
     def __init__(self, settings: SupervisedSettings, augment: Augment) -> None:
         self.settings: SupervisedSettings = settings

@@ -12,32 +12,33 @@ from arml.lab.data.batches import Batch
 from arml.lab.learners.base import SemiSupervisedLearner
 from arml.lab.learners.distances import entropy, kl
 from arml.lab.learners.ramp import ramp_up
-from arml.lab.models.network import Network, statistics_kept
-from arml.lab.tasks.classify import classify_beside
+from arml.lab.models.network import Network, keep_statistics
+from arml.lab.tasks.classify import classify_with_unlabelled
 
 
 @dataclass(frozen=True)
 class VATSettings:
-    """As tuned by Oliver et al."""
+    """The values tuned by Oliver et al."""
 
     epsilon: float = 6.0
     """Length of the perturbation: 6 for whitened CIFAR-10, 1 for SVHN in [-1, 1]."""
     xi: float = 1e-6
-    """Step of the finite difference that finds its direction.
+    """Step of the finite difference that finds the direction of the perturbation.
 
-    In float32 1e-6 is close to rounding: deep networks then see the slope for a random change of their logits, which is
-    still far more adversarial than a random change of the image. From 1e-3 on the direction is that of float64.
+    In float32, 1e-6 is close to rounding: for deep networks the direction is then the slope for a random change of
+    their logits, which is still far more adversarial than a random change of the image. From 1e-3 on, the direction
+    agrees with that of float64.
     """
     divergence: Literal["oliver", "miyato"] = "oliver"
-    """Which way round KL is taken: oliver KL(p(u + r) || p(u)), miyato KL(p(u) || p(u + r))."""
+    """The order of the arguments of KL: oliver KL(p(u + r) || p(u)), miyato KL(p(u) || p(u + r))."""
     entropy: float = 0.0
     """Factor lambda on the entropy, not ramped; 0: plain VAT, 0.06: VAT + EntMin."""
     max_weight: float = 0.3
-    """Of the adversarial loss, after the ramp."""
+    """Weight of the adversarial loss after the ramp."""
     ramp_steps: int = 80_000
-    """0.4 of the steps of a run."""
+    """Length of the ramp, 0.4 of the steps of a run."""
     lr: float = 0.003
-    """Of Adam."""
+    """Learning rate of Adam."""
 
     def __post_init__(self) -> None:
         if self.divergence not in ("oliver", "miyato"):
@@ -55,7 +56,8 @@ class VAT(SemiSupervisedLearner):
         \lambda\ \mathrm{mean}_u\, H(p(u))
 
     Miyato et al., *Virtual Adversarial Training*, TPAMI 2018, with one power iteration; entropy minimisation after
-    Grandvalet and Bengio, NIPS 2004. KL is turned round as in Oliver et al., who found that to work better.
+    Grandvalet and Bengio, NIPS 2004. The arguments of KL are swapped as in Oliver et al., who found it to work
+    better.
 
     Departures from Oliver et al.: images are augmented once, then perturbed, so that r meets the image it was found
     for; the entropy is that of clean images, with lambda 0.06 as in their paper (their run files have 0.1).
@@ -72,8 +74,8 @@ class VAT(SemiSupervisedLearner):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Four passes: the main one, two for the direction, one for the perturbed images."""
         x, u = self.augment(batch.x, generator), self.augment(batch.u, generator)
-        main, logits = classify_beside(network, x, batch.y, u)
-        with statistics_kept(network):
+        main, logits = classify_with_unlabelled(network, x, batch.y, u)
+        with keep_statistics(network):
             clean, r = perturbation(network, u, self.settings, generator)
             perturbed = network(u + r)
         pair = (perturbed, clean) if self.settings.divergence == "oliver" else (clean, perturbed)
@@ -87,27 +89,27 @@ class VAT(SemiSupervisedLearner):
 def perturbation(
     network: Network, u: Tensor, settings: VATSettings, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Clean logits of ``u``, and r of length ``settings.epsilon`` for each image; both constants.
+    """Clean logits of ``u``, and r of length ``settings.epsilon`` for each image; both are constants.
 
-    To be called with statistics kept. The finite difference is far below the resolution of half precision, so it is
+    Call it inside ``keep_statistics``. The finite difference is far below the resolution of half precision, so it is
     taken without autocast.
     """
     drawn = torch.randn(u.shape, generator=generator, device=generator.device)
-    d = settings.xi * _unit(drawn.to(u))
+    d = settings.xi * _normalise(drawn.to(u))
     with torch.autocast(u.device.type, enabled=False):
-        # A pass of its own: BatchNorm would make the main pass, which has labelled images in its batch, differ from
-        # the next one even at d = 0, and the direction would follow that difference.
+        # A separate pass: with labelled images in its batch, the main pass would differ from the next one through
+        # BatchNorm even at d = 0, and the direction would follow that difference.
         with torch.no_grad():
             clean = network(u).detach()
         with torch.enable_grad():
             d.requires_grad_()
             (slope,) = differentiate(kl(clean, network(u + d)).sum(), [d], create_graph=False)
-    return clean, settings.epsilon * _unit(slope).detach()
+    return clean, settings.epsilon * _normalise(slope).detach()
 
 
-def _unit(d: Tensor) -> Tensor:
-    """Every image of ``d`` scaled to length 1; zeros stay zeros."""
+def _normalise(d: Tensor) -> Tensor:
+    """Scales every image of ``d`` to length 1; zeros stay zeros."""
     tiny, places = torch.finfo(d.dtype).tiny, tuple(range(1, d.ndim))
-    # By the largest entry first: squares of finite differences would vanish.
+    # By the largest entry first: the squares of finite differences would underflow.
     d = d / d.abs().amax(places, keepdim=True).clamp(min=tiny)
     return d / d.square().sum(places, keepdim=True).sqrt().clamp(min=tiny)

@@ -1,33 +1,32 @@
-"""Networks: a trunk that is shared by all tasks, heads that are not.
+"""Networks: a trunk that all tasks share, and heads of their own. Each file imports only from files above it.
 
 - ``network``: trunk and heads; passes that leave BatchNorm's statistics alone
-- ``wrn``: wide residual networks, for CIFAR-10 and SVHN
-- ``resnet``: ResNet18 with torchvision's names, for faces and domains; ``weights``: public weights for it
-- ``small``: a small convolutional network, for grey images and one processor; ``plain``: one without BatchNorm
 - ``mlp``: a perceptron, for rows of a table
-- ``aggregation``: modules that gather what all blocks of a trunk say, one for each source domain
+- ``small``: a small convolutional network, for grey images and one processor; ``plain``: one without BatchNorm
+- ``wrn``: wide residual networks, for CIFAR-10 and SVHN
+- ``resnet``: ResNet18 with torchvision's names, for faces and domains; ``weights``: loads public weights into it
 - ``ema``: a teacher that follows a network
+- ``aggregation``: modules that combine the outputs of all blocks of a trunk, one per source domain
 """
 
 from arml.lab.models.ema import EMATeacher
 from arml.lab.models.mlp import mlp
-from arml.lab.models.network import Network, Trunk, statistics_kept
+from arml.lab.models.network import Network, Trunk, keep_statistics
 from arml.lab.models.plain import plain
 from arml.lab.models.resnet import resnet18
 from arml.lab.models.small import small
 from arml.lab.models.weights import load_weights
-from arml.lab.models.wrn import bn_momentum_for, wrn
+from arml.lab.models.wrn import wrn
 
 __all__ = [
     "EMATeacher",
     "Network",
     "Trunk",
-    "bn_momentum_for",
+    "keep_statistics",
     "load_weights",
     "mlp",
     "plain",
     "resnet18",
     "small",
-    "statistics_kept",
     "wrn",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from arml.lab.models.network import Network, statistics_kept
+from arml.lab.models.network import Network, keep_statistics
 
 
 class EMATeacher:
@@ -14,10 +14,10 @@ class EMATeacher:
 
     .. math:: \theta' \leftarrow d_t \theta' + (1 - d_t)\, \theta, \quad d_t = \min(1 - 1 / (t + 1),\ d)
 
-    with t the number of updates before. Up to the update at which :math:`d_t` reaches d the teacher is the plain mean
-    of all networks it was shown. Tarvainen and Valpola, *Mean teachers are better role models*, NeurIPS 2017.
+    where t is the number of earlier updates. Until :math:`d_t` reaches d, the teacher is the plain mean of all networks
+    that it was updated with. Tarvainen and Valpola, *Mean teachers are better role models*, NeurIPS 2017.
 
-    Buffers are not averaged and not needed: the teacher normalises by the batch, as in training, and leaves its own
+    Buffers are neither averaged nor needed: the teacher normalises by the batch, as in training, and leaves its own
     running statistics alone. It has no gradients.
     """
 
@@ -30,22 +30,22 @@ class EMATeacher:
 
     @torch.no_grad()
     def update(self, network: Network) -> None:
-        """One step towards ``network``."""
-        kept = min(1 - 1 / (self.updates + 1), self.decay)
-        for mine, theirs in zip(self.network.parameters(), network.parameters(), strict=True):
-            mine.lerp_(theirs, 1 - kept)
+        """Moves the teacher one step towards ``network``."""
+        decay = min(1 - 1 / (self.updates + 1), self.decay)
+        for average, parameter in zip(self.network.parameters(), network.parameters(), strict=True):
+            average.lerp_(parameter, 1 - decay)
         self.updates += 1
 
     @torch.no_grad()
     def logits(self, x: Tensor) -> Tensor:
         """Class logits, [B, classes]."""
-        with statistics_kept(self.network):
+        with keep_statistics(self.network):
             return self.network.forward(x)
 
     @torch.no_grad()
     def features(self, x: Tensor) -> Tensor:
         """Features, [B, F]."""
-        with statistics_kept(self.network):
+        with keep_statistics(self.network):
             return self.network.features(x)
 
     def state_dict(self) -> dict[str, Any]:

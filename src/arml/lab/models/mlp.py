@@ -8,18 +8,18 @@ from arml.lab.models.network import Trunk
 def mlp(num_inputs: int, num_features: int = 64, *, num_layers: int = 2, dropout: float = 0.0) -> Trunk:
     """The trunk of a multilayer perceptron: rows [B, num_inputs] -> features [B, num_features].
 
-    Every layer is x -> dropout(relu(W x + b)). W starts from He's normal distribution, of variance 2 / inputs, and b
-    from 0: so the mean square of rows in which every column has mean 0 and variance 1 stays 1 after every layer,
-    whatever their number, where PyTorch's own start would divide it by about 6 each time.
+    Every layer is x -> dropout(relu(W x + b)). W starts from He's normal distribution, with variance 2 / inputs, and b
+    from 0. If every column has mean 0 and variance 1, the mean square of a row then stays 1 through any number of
+    layers; PyTorch's own initialisation would divide it by about 6 in each.
 
-    Nothing is normalised inside: the columns are to be standardised before, once, and a row's features then do not
+    Nothing is normalised inside: columns are standardised once, before training. The features of a row then do not
     depend on the other rows of its batch, which may be few.
 
     Args:
-        num_inputs: columns of the table.
-        num_features: of every layer, and so of the trunk.
-        num_layers: at least 1.
-        dropout: share of the features that are set to 0 in training, after every layer.
+        num_inputs: Columns of the table.
+        num_features: Features of every layer, and so of the trunk.
+        num_layers: Number of layers, at least 1.
+        dropout: Share of the features set to 0 in training, after every layer.
 
     >>> import torch
     >>> mlp(103)(torch.zeros(5, 103)).shape

@@ -1,4 +1,4 @@
-"""A trunk that all tasks share, and one linear head for each task."""
+"""A trunk that all tasks share, and one linear head per task."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ class Trunk(nn.Sequential):
     """Named layers that turn images [B, C, H, W] into features [B, num_features]."""
 
     def __init__(self, layers: Mapping[str, nn.Module], num_features: int, last_layer: str) -> None:
-        """``last_layer`` names the last part with weights, on which GradNorm measures gradients."""
+        """``last_layer`` names the last part with weights, where GradNorm measures gradients."""
         super().__init__(OrderedDict(layers))
         self.num_features, self.last_layer = num_features, last_layer
         for layer in self.modules():
@@ -36,9 +36,9 @@ class Network(nn.Module):
         """Heads start from Glorot's normal distribution, with biases of 0.
 
         Args:
-            trunk: images [B, C, H, W] -> features [B, num_features].
-            num_features: F.
-            heads: number of outputs of every head; one of them is ``"class"``, the main task's.
+            trunk: Images [B, C, H, W] -> features [B, num_features].
+            num_features: Number of features F.
+            heads: Number of outputs of every head; one of them is ``"class"``, for the main task.
         """
         super().__init__()
         if "class" not in heads:
@@ -47,7 +47,7 @@ class Network(nn.Module):
         self.heads = nn.ModuleDict({name: _head(num_features, outputs) for name, outputs in heads.items()})
 
     def features(self, x: Tensor) -> Tensor:
-        """What all heads see, [B, F]."""
+        """The features that all heads share, [B, F]."""
         features: Tensor = self.trunk(x)
         return features
 
@@ -56,24 +56,24 @@ class Network(nn.Module):
         if name not in self.heads:
             raise ValueError(f"The network has no head {name!r}. Its heads are: {', '.join(self.heads)}.")
         outputs: Tensor = self.heads[name](features)
-        return at_least_float32(outputs)
+        return promote_to_float32(outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         """Class logits, [B, classes]."""
         return self.head("class", self.features(x))
 
 
-def at_least_float32(x: Tensor) -> Tensor:
-    """``x`` itself, unless autocast or the network made it half precision."""
+def promote_to_float32(x: Tensor) -> Tensor:
+    """``x`` in float32 if autocast or the network made it half precision, else ``x`` itself."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 @contextmanager
-def statistics_kept(network: nn.Module) -> Iterator[None]:
-    """Inside, BatchNorm normalises by the batch as always, but its running statistics and counters do not move.
+def keep_statistics(network: nn.Module) -> Iterator[None]:
+    """Keeps BatchNorm's running statistics and counters as they are; it still normalises by the batch.
 
-    For all passes of a step but one: running statistics then describe the images of the main pass, each seen once.
-    Nothing is written to buffers, so graphs made before and inside stay good for a later ``backward()``.
+    For all passes of a step but one: running statistics then describe the images of the main pass, each counted once.
+    Nothing is written to buffers, so graphs made before and inside remain valid for a later ``backward()``.
     """
     layers = [layer for layer in network.modules() if isinstance(layer, _BatchNorm)]
     tracked = [layer.track_running_stats for layer in layers]

@@ -6,16 +6,16 @@ from arml.lab.models.network import Trunk
 
 
 def plain(num_channels: int, size: int, num_features: int = 64) -> Trunk:
-    """Three 3x3 convolutions, the last two of which halve the image, then a layer that knows every place.
+    """Three 3x3 convolutions, the last two of which halve the image, then a linear layer over all positions.
 
     Nothing is normalised by the batch: with images of several domains in one batch, BatchNorm's statistics describe a
-    mixture that no image at test comes from. And features tell places apart, where :func:`~arml.lab.models.small.small`
-    takes the mean over all of them, which few labels hardly make up for.
+    mixture that no test image comes from. Features also tell positions apart. :func:`~arml.lab.models.small.small`
+    takes the mean over all positions, and few labels hardly make up for that loss.
 
     Args:
-        num_channels: of the images.
-        size: height and width of the images, at least 8 and a multiple of 4.
-        num_features: of the last layer; the convolutions have a quarter, half and half as many.
+        num_channels: Channels of the images.
+        size: Height and width of the images, at least 8 and a multiple of 4.
+        num_features: Features of the last layer; the convolutions have a quarter, half and half as many.
     """
     if size < 8 or size % 4 or num_features < 4:
         raise ValueError(

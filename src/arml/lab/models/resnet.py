@@ -12,15 +12,15 @@ _Norm: TypeAlias = Callable[[int], nn.Module]
 
 
 def resnet18(num_channels: int = 3, *, bn_momentum: float = 0.1) -> Trunk:
-    """The trunk of a ResNet18: 512 features of images of any size from 32x32; made for 224x224.
+    """The trunk of a ResNet18: 512 features of images from 32x32 pixels on; made for 224x224.
 
     He et al., *Deep Residual Learning for Image Recognition*, CVPR 2016, table 1. Layers are named, and weights drawn,
-    as torchvision does it, so that public weights fit (see :func:`arml.lab.models.weights.load_weights`); its last
-    layer ``fc`` is left out, since heads belong to the tasks.
+    as in torchvision, so that public weights fit (see :func:`arml.lab.models.weights.load_weights`). The last layer
+    ``fc`` is left out, since heads belong to the tasks.
 
     Args:
-        num_channels: of the images; public weights are for 3.
-        bn_momentum: how fast BatchNorm's running statistics follow.
+        num_channels: Channels of the images; public weights are for 3.
+        bn_momentum: How fast BatchNorm's running statistics follow.
     """
     norm = partial(nn.BatchNorm2d, momentum=bn_momentum)
     layers = {
@@ -41,8 +41,8 @@ def resnet18(num_channels: int = 3, *, bn_momentum: float = 0.1) -> Trunk:
 def block_outputs(trunk: Trunk, x: Tensor) -> list[Tensor]:
     """The images after every block of ``trunk``, in order, each [B, channels, height, width].
 
-    A block is a residual block of :func:`resnet18`, which has eight; in a trunk without such blocks, every layer that
-    is itself a sequence: the three of :func:`arml.lab.models.small.small`.
+    A block is one of the eight residual blocks of :func:`resnet18`. In a trunk without such blocks, it is every layer
+    that is itself a sequence, such as the three of :func:`arml.lab.models.small.small`.
 
     >>> import torch
     >>> from arml.lab.models import small
@@ -58,7 +58,7 @@ def block_outputs(trunk: Trunk, x: Tensor) -> list[Tensor]:
 
 
 class BasicBlock(nn.Module):
-    """x -> relu(shortcut(x) + bn2(conv2(relu(bn1(conv1(x)))))); the shortcut is called ``downsample``, or is x."""
+    """x -> relu(shortcut(x) + bn2(conv2(relu(bn1(conv1(x)))))); the shortcut is ``downsample`` or the identity."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, norm: _Norm) -> None:
         """``stride`` belongs to the first convolution; ``norm`` makes a normalisation for a number of channels."""
@@ -88,7 +88,7 @@ def _stage(inputs: int, outputs: int, stride: int, norm: _Norm) -> nn.Sequential
 
 
 def _parts(layer: nn.Module) -> list[nn.Module]:
-    """The residual blocks of a layer that is made of them, else the layer itself."""
+    """The residual blocks of a layer that consists of them, else the layer itself."""
     children = list(layer.children())
     return children if any(isinstance(child, BasicBlock) for child in children) else [layer]
 

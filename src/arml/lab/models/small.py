@@ -1,4 +1,4 @@
-"""A small convolutional network for grey images, quick on one processor."""
+"""A small convolutional network for grey images, fast on one processor."""
 
 from torch import nn
 
@@ -6,14 +6,14 @@ from arml.lab.models.network import Trunk
 
 
 def small(num_channels: int = 1, num_features: int = 64, *, bn_momentum: float = 0.1) -> Trunk:
-    """Three 3x3 convolutions with BatchNorm and leaky ReLU, then the mean over all places.
+    """Three 3x3 convolutions with BatchNorm and leaky ReLU, then the mean over all positions.
 
-    Works for images of any size from 4x4; made for 8x8 and 28x28.
+    Works for images from 4x4 pixels on; made for 8x8 and 28x28.
 
     Args:
-        num_channels: of the images.
-        num_features: channels of the last two layers; the first has half as many.
-        bn_momentum: how fast BatchNorm's running statistics follow.
+        num_channels: Channels of the images.
+        num_features: Channels of the last two layers; the first has half as many.
+        bn_momentum: How fast BatchNorm's running statistics follow.
     """
     half = num_features // 2
     layers = {

@@ -1,4 +1,4 @@
-"""Weights that somebody trained before, from a file into a trunk."""
+"""Loads pretrained weights from a file into a trunk."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,29 +7,29 @@ import torch
 from torch import Tensor, nn
 
 WRAPPERS = ("state_dict", "model", "network")
-"""Names under which training scripts, and this project's checkpoints, keep the weights among other things."""
+"""Keys under which training scripts, and this project's checkpoints, store the weights among other things."""
 PREFIXES = ("module.", "trunk.", "backbone.")
-"""What wrappers put before the name of a weight."""
+"""Prefixes that wrappers add to the names of weights."""
 CLASSIFIERS = ("fc.", "heads.")
-"""Layers after the trunk, which belong to the tasks of whoever trained them."""
-SHOWN = 5
-"""Names of each kind that an error lists."""
+"""Prefixes of layers after the trunk, which belong to the tasks they were trained on."""
+MOST_NAMES = 5
+"""The largest number of names of each kind in an error."""
 
 
 def load_weights(trunk: nn.Module, path: Path) -> None:
-    """Copies the weights and statistics in ``path`` into ``trunk``, all of them or, if they do not fit, none.
+    """Copies the weights and statistics in ``path`` into ``trunk``: all of them or, if they do not fit, none.
 
-    The file is what ``torch.save`` made of a state dict, or of a dictionary that holds one as ``state_dict``,
-    ``model`` or ``network``. Prefixes that wrappers add (``module.``, ``trunk.``, ``backbone.``) are taken off, a
-    classifier after the trunk (``fc``, ``heads``) is left out, and BatchNorm's counters, which old files do not have,
-    may be missing. Only tensors and plain values are read: a file cannot run code.
+    The file holds a state dict, or a dictionary with one as ``state_dict``, ``model`` or ``network``, written by
+    ``torch.save``. Prefixes that wrappers add (``module.``, ``trunk.``, ``backbone.``) are removed, a classifier after
+    the trunk (``fc``, ``heads``) is left out, and BatchNorm's counters may be missing, as they are from old files. Only
+    tensors and plain values are read: a file cannot run code.
 
     Raises:
-        ValueError: the file cannot be read, or does not fit; the error says what is missing, what is there and not
-            expected, and what has another shape.
+        ValueError: The file cannot be read or does not fit. The error lists what is missing, what is unexpected and
+            what has another shape.
     """
     wanted = trunk.state_dict()
-    found = _renamed(_read(path), wanted, path)
+    found = _rename(_read(path), wanted, path)
     missing = [name for name in wanted if name not in found and not name.endswith("num_batches_tracked")]
     unexpected = [name for name in found if name not in wanted]
     misshapen = [
@@ -39,37 +39,39 @@ def load_weights(trunk: nn.Module, path: Path) -> None:
     ]
     if missing or unexpected or misshapen:
         raise ValueError(
-            f"{path}: the weights do not fit the network. Missing: {_some(missing)}. Not expected: "
-            f"{_some(unexpected)}. Of another shape: {_some(misshapen)}. Choose the network that the file was made "
-            "with, or another file."
+            f"{path}: the weights do not fit the network. Missing: {_list_some(missing)}. Not expected: "
+            f"{_list_some(unexpected)}. Of another shape: {_list_some(misshapen)}. Choose the network that the file "
+            "was made with, or another file."
         )
     trunk.load_state_dict(found, strict=False)  # counters may be missing
 
 
 def _read(path: Path) -> Mapping[str, Tensor]:
-    """The state dict in the file, under the names it has there."""
+    """The state dict in the file, with the names in the file."""
     if not path.is_file():
         raise ValueError(f"{path}: expected a file with weights, found no such file. Check the path.")
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch takes any bytes for instructions, so they can fail in any way
-        raise _no_weights(path, f"a damaged or different file ({_first_line(error)})") from error
+    except Exception as error:  # torch reads any bytes as instructions, so they can fail in any way
+        raise _no_weights_error(path, f"a damaged or different file ({_first_line(error)})") from error
     for wrapper in WRAPPERS:
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
             content = content[wrapper]
     if not isinstance(content, Mapping):
-        raise _no_weights(path, f"an object of type {type(content).__name__}")
+        raise _no_weights_error(path, f"an object of type {type(content).__name__}")
     others = [str(name) for name, value in content.items() if not isinstance(value, Tensor)]
     if others or not content:
-        raise _no_weights(path, f"entries that are no tensors: {_some(others)}" if others else "nothing in it")
+        raise _no_weights_error(
+            path, f"entries that are no tensors: {_list_some(others)}" if others else "nothing in it"
+        )
     return content
 
 
-def _renamed(content: Mapping[str, Tensor], wanted: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
-    """Without prefixes and classifiers that ``wanted`` does not have, either."""
+def _rename(content: Mapping[str, Tensor], wanted: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
+    """Removes prefixes and classifiers that ``wanted`` does not have."""
     found: dict[str, Tensor] = {}
     for name, value in content.items():
-        short = _without_prefixes(str(name), wanted)
+        short = _strip_prefixes(str(name), wanted)
         if short in found:
             raise ValueError(
                 f"{path}: two entries are called {short} once prefixes are taken off, one of them {name}. "
@@ -80,23 +82,23 @@ def _renamed(content: Mapping[str, Tensor], wanted: Mapping[str, Tensor], path: 
     return found
 
 
-def _without_prefixes(name: str, wanted: Mapping[str, Tensor]) -> str:
+def _strip_prefixes(name: str, wanted: Mapping[str, Tensor]) -> str:
     while name not in wanted and name.startswith(PREFIXES):
         name = name.split(".", 1)[1]
     return name
 
 
-def _some(names: Sequence[str]) -> str:
-    """How many, and the first few by name."""
-    more = ", ..." if len(names) > SHOWN else ""
-    return f"{len(names)}: {', '.join(names[:SHOWN])}{more}" if names else "none"
+def _list_some(names: Sequence[str]) -> str:
+    """The number of names, and the first few of them."""
+    more = ", ..." if len(names) > MOST_NAMES else ""
+    return f"{len(names)}: {', '.join(names[:MOST_NAMES])}{more}" if names else "none"
 
 
 def _shape(x: Tensor) -> str:
     return str(list(x.shape))
 
 
-def _no_weights(path: Path, found: str) -> ValueError:
+def _no_weights_error(path: Path, found: str) -> ValueError:
     return ValueError(
         f"{path}: expected weights as `torch.save(network.state_dict(), path)` writes them, found {found}. "
         "Load the file where it was made and save its state dict alone."

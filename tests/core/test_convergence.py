@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from arml import Convergence
-from arml.convergence import nothing_seen
+from arml.convergence import initial_state
 
 
 def settles_after(weights, rule):
     """Number of updates until convergence, or None."""
-    progress = nothing_seen(torch.zeros(2, dtype=torch.float64))
+    progress = initial_state(torch.zeros(2, dtype=torch.float64))
     for i, w in enumerate(weights):
         progress = rule.update(progress, torch.tensor([1.0, w], dtype=torch.float64))
         if progress.settled:
@@ -51,7 +51,7 @@ def test_fluctuation_settles_in_about_one_over_tolerance_windows():
 
 def test_the_settled_average_is_that_of_the_last_window():
     rule = Convergence(window=4, tolerance=0.5)
-    progress = nothing_seen(torch.zeros(2, dtype=torch.float64))
+    progress = initial_state(torch.zeros(2, dtype=torch.float64))
     for w in [5, 5, 5, 5, 1, 2, 1, 2, 1.4, 1.6, 1.4, 1.6]:
         progress = rule.update(progress, torch.tensor([1.0, w], dtype=torch.float64))
     assert bool(progress.settled)

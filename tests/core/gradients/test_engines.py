@@ -193,7 +193,7 @@ def test_dual_numbers_that_miss_a_parameter_are_caught():
 
     directions = torch.tensor([[1.0, -1, -1, -1, -1]], dtype=torch.float64)
     values, engine = losses(), Auto()
-    first = engine.after(DualNumbers(losses, trunk), CentralDifferences(losses))
+    first = engine.prefer(DualNumbers(losses, trunk), CentralDifferences(losses))
     with pytest.warns(UserWarning, match="DualNumbers does not work here"):
         found = alignment(values, trunk, directions, engine=first)
     assert_close(found, alignment(values, trunk, directions, engine=pairwise), rtol=1e-6, atol=1e-8)

@@ -41,7 +41,7 @@ class GatedARML(Method[GatedMemory]):
     decay: float = 0.97
     """d, how slowly past agreement is forgotten."""
     warmup: int = 30
-    """Updates of a task before it can be switched off; about as many as the agreement remembers."""
+    """Updates of a task before it can be switched off; about the memory of the agreement."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.decay < 1:

@@ -36,10 +36,10 @@ OPTIMIZERS = {
     "nesterov": (lambda p: torch.optim.SGD(p, lr=0.001, momentum=0.9, nesterov=True), 1000),
     "dampening": (lambda p: torch.optim.SGD(p, lr=0.02, momentum=0.9, dampening=0.9), 1000),
     # The preconditioner must change slowly against the chain, as the formula assumes.
-    "adam without momentum": (lambda p: torch.optim.Adam(p, lr=0.003, betas=(0.0, 0.9999)), 2000),
-    "adam": (lambda p: torch.optim.Adam(p, lr=0.003, betas=(0.9, 0.9999)), 2000),
-    "adamw": (lambda p: torch.optim.AdamW(p, lr=0.003, betas=(0.9, 0.9999), weight_decay=0.0), 2000),
-    "amsgrad": (lambda p: torch.optim.Adam(p, lr=0.003, betas=(0.9, 0.9999), amsgrad=True), 2000),
+    "adam without momentum": (lambda p: torch.optim.Adam(p, lr=0.003, betas=(0.0, 0.9999)), 1200),
+    "adam": (lambda p: torch.optim.Adam(p, lr=0.003, betas=(0.9, 0.9999)), 1200),
+    "adamw": (lambda p: torch.optim.AdamW(p, lr=0.003, betas=(0.9, 0.9999), weight_decay=0.0), 1200),
+    "amsgrad": (lambda p: torch.optim.Adam(p, lr=0.003, betas=(0.9, 0.9999), amsgrad=True), 1200),
 }
 
 

@@ -72,7 +72,7 @@ def test_simplified_algorithm_with_full_batches(method, train_on_main):
     reweighter = Reweighter(
         method, TASKS, model, every=1, train_on_main=train_on_main, convergence=Convergence(10, tolerance=1e-5)
     )
-    history = train(model, reweighter, 600)
+    history = train(model, reweighter, 450)
     assert_close(history[-50:].mean(0), BEST, atol=1e-3 if not method.scale_free else 1e-2, rtol=0)
 
 
@@ -82,7 +82,7 @@ def test_full_algorithm_with_full_batches(train_on_main):
     model = Planted()
     rule = Convergence(window=100, tolerance=1e-3)
     reweighter = Reweighter(ARML(lr=0.05), TASKS, model, every=1, train_on_main=train_on_main, convergence=rule)
-    train(model, reweighter, 1200, num_examples=10**6)
+    train(model, reweighter, 1000, num_examples=10**6)
     assert reweighter.converged
     found = torch.tensor(list(reweighter.weights.values()), dtype=torch.float64)
     assert_close(found, BEST, atol=1e-3, rtol=0)
@@ -126,7 +126,7 @@ def test_mini_batches_end_where_their_noise_says(algorithm):
 def test_weights_learned_every_tenth_step_agree():
     model = Planted()
     reweighter = Reweighter(ARML(lr=0.05), TASKS, model, every=10)
-    history = train(model, reweighter, 2500)
+    history = train(model, reweighter, 1500)
     assert_close(history[-1], BEST, atol=2e-2, rtol=0)
 
 

@@ -1,10 +1,10 @@
 """Learn digits from 20 labels with the help of auxiliary tasks, half of which are useless.
 
-The main task is to tell the digits of scikit-learn's data set apart, from 2 labelled images of each. Auxiliary tasks
-have a label for every training image: four ask for a property of the digit, four for the toss of a coin. Four ways to
-weight them are compared, on the same splits, initial networks and batches.
+The main task is to recognise the digits of scikit-learn's data set from 2 labelled images per digit. Auxiliary tasks
+have a label for every training image: four ask for a property of the digit, four for the toss of a coin. The script
+compares four weightings on the same splits, initial networks and batches.
 
-``train`` is the part to copy: a Reweighter in a training loop of one's own.
+``train`` is the part to copy: a Reweighter inside a training loop.
 """
 
 import argparse
@@ -35,12 +35,12 @@ TASKS = [*RELATED, *RANDOM]
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run depends on, besides its seed and its method.
+    """The settings of a run, except its seed and its method.
 
-    These are chosen, not typical. Of 21 combinations of network, ``lr``, ``weight_lr``, ``every`` and scale tried on
-    other splits of the same images, ARML's mean error was above that of uniform weights in 15, below it in 5. This is
-    one where the weights find the related tasks at no cost in error. ``num_test`` matters, too: with 500, so with more
-    images to train on, 54 ± 8 % of ARML's weight is on related tasks.
+    These are chosen, not typical. In 21 combinations of network, ``lr``, ``weight_lr``, ``every`` and scale, tried on
+    other splits of the same images, ARML's mean error was above that of uniform weights in 15, below it in 5. In this
+    one the weights find the related tasks at no cost in error. ``num_test`` matters, too: with 500, and so more images
+    to train on, 54 ± 8 % of ARML's weight is on related tasks.
     """
 
     labels_per_digit: int = 2
@@ -51,7 +51,7 @@ class Settings:
     weight_lr: float = 0.5
     """Step size of ARML's weights. Larger than its default, because a run has only 400 steps."""
     every: int = 1
-    """Training steps between two updates of the weights, for the same reason."""
+    """Training steps between two updates of the weights; few, for the same reason."""
     num_test: int = 900
 
 
@@ -66,7 +66,7 @@ class Data(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What one run gave; weights are averages over its second half."""
+    """The outcome of one run; weights are averages over its second half."""
 
     method: str
     seed: int
@@ -75,7 +75,7 @@ class Result(NamedTuple):
 
 
 def methods(settings: Settings) -> dict[str, Method[Any]]:
-    """The compared ways to weight auxiliary tasks, by their name in the table."""
+    """The compared weightings, by their name in the table."""
     arml = ARML(lr=settings.weight_lr)
     return {"main only": Fixed([0] * len(TASKS)), "uniform": Uniform(), "ARML": arml, "gated ARML": GatedARML(arml)}
 
@@ -97,7 +97,7 @@ def load(settings: Settings, seed: int) -> Data:
 
 
 class Network(nn.Module):
-    """A trunk that all tasks share and one linear head for each of them."""
+    """A trunk that all tasks share, and one linear head per task."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -106,9 +106,9 @@ class Network(nn.Module):
 
 
 def train(settings: Settings, seed: int, name: str) -> Result:
-    """One run of the method called ``name``. The test images are looked at once, after the last step."""
+    """One run of the method called ``name``. The test images are used once, after the last step."""
     data = load(settings, seed)
-    torch.manual_seed(seed)  # all methods start from the same network and meet the same batches
+    torch.manual_seed(seed)  # all methods start from the same network and get the same batches
     network = Network(settings.width)
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.lr)
     reweighter = Reweighter(methods(settings)[name], tasks=TASKS, shared=network.trunk, every=settings.every)
@@ -137,7 +137,7 @@ def train(settings: Settings, seed: int, name: str) -> Result:
 
 
 def run_all(settings: Settings, num_seeds: int, processes: int, console: Console) -> list[Result]:
-    """Every method on every seed, side by side in several processes of one thread each."""
+    """Runs every method on every seed, in several processes with one thread each."""
     jobs = [(settings, seed, name) for seed in range(num_seeds) for name in methods(settings)]
     context = multiprocessing.get_context("spawn")
     with (
@@ -162,19 +162,19 @@ class Interval(NamedTuple):
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Student's t: the seeds are few."""
+    """The mean with its interval by Student's t, because the seeds are few."""
     n = len(values)
     return Interval(float(np.mean(values)), float(student_t.ppf(0.975, n - 1) * np.std(values, ddof=1) / n**0.5))
 
 
 def share_on_related(result: Result) -> float:
-    """Percentage of all auxiliary weight that related tasks have; NaN where no task has any."""
+    """The percentage of all auxiliary weight on related tasks; NaN if all weights are 0."""
     total = sum(result.weights.values())
     return 100 * sum(result.weights[task] for task in RELATED) / total if total > 0 else float("nan")
 
 
 def report(results: Sequence[Result], console: Console) -> None:
-    """Tables, what is in them, and what they establish."""
+    """Prints the tables and what they establish."""
     runs = {name: [r for r in results if r.method == name] for name in dict.fromkeys(r.method for r in results)}
     uniform = [r.test_error for r in runs["uniform"]]
     against = {m: interval([r.test_error - u for r, u in zip(rs, uniform, strict=True)]) for m, rs in runs.items()}
@@ -196,7 +196,7 @@ def report(results: Sequence[Result], console: Console) -> None:
 
 
 def verdict(name: str, difference: Interval) -> str:
-    """What the paired difference of test errors to uniform weights establishes."""
+    """What the paired difference in test error from uniform weights establishes."""
     if abs(difference.mean) <= difference.half:
         return f"No difference in error between {name} and uniform is established: {difference} includes 0."
     word = "better" if difference.mean < 0 else "worse"
@@ -209,9 +209,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Digits from few labels, with auxiliary tasks weighted in four ways.")
     parser.add_argument("--seeds", type=int, default=5, help="paired seeds, at least 2 (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=default.steps, help="training steps (default: %(default)s)")
-    labels_help = "labelled images of each digit (default: %(default)s)"
+    labels_help = "labelled images per digit (default: %(default)s)"
     parser.add_argument("--labels-per-digit", type=int, default=default.labels_per_digit, help=labels_help)
-    parser.add_argument("--processes", type=int, default=2, help="runs side by side (default: %(default)s)")
+    parser.add_argument("--processes", type=int, default=2, help="runs at the same time (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=Path("runs/digits-demo.jsonl"), help="default: %(default)s")
     options = parser.parse_args()
     if options.seeds < 2 or min(options.steps, options.labels_per_digit, options.processes) < 1:

@@ -1,16 +1,17 @@
-"""Auxiliary weights learned in anybody's training loop.
+"""Learns the weights of auxiliary losses inside any training loop.
 
-A training step travels down these stages, each of which imports only from those above it:
+A training step travels down these stages. Each imports only from those above it:
 
 - ``gradients``: losses -> inner products of task gradients
 - ``methods``: inner products -> weights, one paper, one file
 - ``convergence``: weights -> whether they have settled
-- ``schedule``: when they are updated next
+- ``schedule``: calls so far -> when to update next
+- ``losses``: a user's losses -> checked, in one order
 - ``reweighter``: the module a user holds
 - ``langevin``: noise after the optimiser's step, for the two-stage algorithm
 
-These need torch and numpy only. With ``pip install arml[lab]`` come ``lab`` (data, networks, learners, the training
-loop), ``report`` (records to tables) and ``cli`` (the command line).
+These need only torch and numpy. ``pip install arml[lab]`` adds what the other packages need: ``lab`` (data, networks,
+learners, the training loop), ``report`` (records to tables), ``bench`` (costs) and ``cli`` (the command line).
 """
 
 from arml.convergence import Convergence

@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> int:
-    """Runs the command line, or says how to install what it needs: the core alone does not bring it."""
+    """Runs the command line. If a package is missing, says how to install it: the core alone does not need it."""
     try:
         from arml.cli import main as run
     except ModuleNotFoundError as missing:

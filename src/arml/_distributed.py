@@ -1,4 +1,4 @@
-"""Sums over the processes of ``torch.distributed``. With one process nothing is sent and nothing changes."""
+"""Means over the processes of ``torch.distributed``. A single process sends nothing and changes nothing."""
 
 from collections.abc import Sequence
 
@@ -8,15 +8,14 @@ from torch import Tensor
 
 
 def num_processes() -> int:
-    """Processes that train together; 1 without ``torch.distributed``."""
+    """The number of processes that train together; 1 without ``torch.distributed``."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def mean_over_processes(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Each tensor averaged over all processes, in one all-reduce for the whole sequence.
 
-    Every process must call it with tensors of the same shapes. Dividing a sum, rather than asking for the
-    average, also works on gloo.
+    Every process must call it with tensors of the same shapes. It divides a sum, which also works on gloo.
     """
     if num_processes() == 1:
         return list(tensors)

@@ -1,4 +1,4 @@
-"""When weights have settled."""
+"""Decides when the weights have settled."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,25 +7,25 @@ import torch
 from torch import Tensor
 
 
-class Progress(NamedTuple):
-    """What has been seen of the weights so far."""
+class WindowState(NamedTuple):
+    """The averages of the weights over windows of updates."""
 
     total: Tensor
     """Sum of the weights over the current window, [1 + K]."""
     updates: Tensor
     """Updates in the current window."""
     average: Tensor
-    """Average over the last full window, [1 + K]; NaN before there is one."""
+    """Average over the last full window, [1 + K]; NaN before the first."""
     path: Tensor
     """Sum of all changes of the average from window to window."""
     settled: Tensor
-    """Whether the weights have converged; once true it stays so."""
+    """Whether the weights have converged; once true, it stays true."""
 
 
-def nothing_seen(like: Tensor) -> Progress:
-    """Progress before the first update, for weights as in ``like`` [1 + K]."""
+def initial_state(like: Tensor) -> WindowState:
+    """The state before the first update, for weights like ``like`` [1 + K]."""
     zero = torch.zeros_like(like[0])
-    return Progress(torch.zeros_like(like), zero, torch.full_like(like, float("nan")), zero, zero.bool())
+    return WindowState(torch.zeros_like(like), zero, torch.full_like(like, float("nan")), zero, zero.bool())
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class Convergence:
 
     .. math:: \Delta_n \le \text{tolerance} \cdot (\Delta_2 + \dots + \Delta_n).
 
-    Measuring against the way already made, not against a fixed number, keeps a small learning rate from looking like
-    convergence. Weights that do not move at all settle after two windows; weights that only fluctuate, after about
-    1 / tolerance of them. From then on the last average is used: it carries less noise than any single update.
+    Comparing with the path so far, not with a fixed number, keeps a small learning rate from looking like convergence.
+    Weights that do not move at all settle after two windows; weights that only fluctuate, after about 1 / tolerance
+    windows. From then on the last average is used: it carries less noise than any single update.
     """
 
     window: int = 50
-    """Updates in a window."""
+    """Updates per window."""
     tolerance: float = 0.05
-    """Largest share of the whole way that a settled window may still add."""
+    """Largest share of the whole path that the last window may add."""
 
     def __post_init__(self) -> None:
         if self.window < 1 or self.window != int(self.window):
@@ -53,13 +53,13 @@ class Convergence:
         if not 0 < self.tolerance < 1:
             raise ValueError(f"Convergence: `tolerance` should lie between 0 and 1. Got {self.tolerance!r}.")
 
-    def update(self, progress: Progress, weights: Tensor) -> Progress:
-        """What is known after one more update gave ``weights`` [1 + K]."""
-        total, updates = progress.total + weights, progress.updates + 1
+    def update(self, state: WindowState, weights: Tensor) -> WindowState:
+        """The state after one more update gave ``weights`` [1 + K]."""
+        total, updates = state.total + weights, state.updates + 1
         if updates < self.window:
-            return progress._replace(total=total, updates=updates)
+            return state._replace(total=total, updates=updates)
         average = total / updates
-        change = (average - progress.average).abs().max()  # NaN, and so never settled, after the first window
-        path = progress.path + change.nan_to_num(0.0)
+        change = (average - state.average).abs().max()  # NaN, and so never settled, after the first window
+        path = state.path + change.nan_to_num(0.0)
         settled = change <= self.tolerance * path
-        return Progress(torch.zeros_like(total), torch.zeros_like(updates), average, path, settled)
+        return WindowState(torch.zeros_like(total), torch.zeros_like(updates), average, path, settled)

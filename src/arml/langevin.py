@@ -1,4 +1,4 @@
-"""Noise after the optimiser's step: training becomes sampling."""
+"""Adds noise after the optimiser's step, which turns training into sampling."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -20,13 +20,13 @@ class Langevin:
     is neglected, as in Li et al., *Preconditioned Stochastic Gradient Langevin Dynamics*, AAAI 2016). Entries that
     never had a gradient get no noise: Adam does not move them either.
 
-    With momentum :math:`\mu` noise must pass through the momentum, too, or directions of large curvature come out far
-    too wide: :math:`\xi \sim \mathcal N(0,\ (1 - \mu)^2\, 2 \epsilon P\, T / N)` is added to :math:`\theta` and to
+    With momentum :math:`\mu` the noise must also pass through the momentum, or directions of large curvature come out
+    far too wide: :math:`\xi \sim \mathcal N(0,\ (1 - \mu)^2\, 2 \epsilon P\, T / N)` is added to :math:`\theta` and to
     the velocity, where :math:`\epsilon P` is how far a unit of gradient moves :math:`\theta` in the long run, for SGD
     lr / (1 - mu) (Chen, Fox and Guestrin, *Stochastic Gradient Hamiltonian Monte Carlo*, ICML 2014).
 
-    The first stage of ARML's Algorithm 1: noise until the weights have converged, then plain optimisation. The authors'
-    release adds noise to the gradient instead, before Adam rescales it, with a variance of its own.
+    This is the first stage of ARML's Algorithm 1: noise until the weights have converged, then plain optimisation. The
+    authors' release adds noise to the gradient instead, before Adam rescales it, with a variance of its own.
 
     >>> model = torch.nn.Linear(2, 1)
     >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -49,11 +49,11 @@ class Langevin:
 
         Args:
             optimizer: SGD (with or without momentum), Adam or AdamW.
-            num_examples: N, over how many examples the training loss is a mean: the size of the data, not of a batch.
-            parameters: which parameters get noise, such as the shared ones; ``None``: all that the optimiser steps.
-            temperature: T; 1 samples from the posterior, 0 is no noise.
+            num_examples: N, the examples that the training loss is a mean over: the size of the data, not of a batch.
+            parameters: the parameters that get noise, such as the shared ones; ``None``: all that the optimiser steps.
+            temperature: T; 1 samples from the posterior, 0 adds no noise.
             until: noise stops for good once this returns true.
-            seed: of the noise. The same on every process, or their parameters would drift apart.
+            seed: seeds the noise. Pass the same on every process, or their parameters drift apart.
         """
         if not isinstance(optimizer, SGD | Adam | AdamW):
             raise TypeError(
@@ -67,7 +67,7 @@ class Langevin:
         if not 0 <= temperature < float("inf"):
             raise ValueError(f"`temperature` should be a number of at least 0. Got {temperature!r}.")
         self.num_examples, self.temperature, self.until = num_examples, temperature, until
-        self._chosen = None if parameters is None else _checked_members(parameters, optimizer)
+        self._chosen = None if parameters is None else _check_members(parameters, optimizer)
         self._generators: dict[str, torch.Generator] = {}
         self._seed, self._stopped = seed, False
         self._handle = optimizer.register_step_post_hook(self._add_noise)
@@ -89,7 +89,7 @@ class Langevin:
         return {"seed": self._seed, "stopped": self._stopped, "generators": generators}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continues with exactly the noise that would have come where ``state`` was taken."""
+        """Continues with exactly the noise that would have followed when ``state`` was saved."""
         self._seed, self._stopped = state["seed"], state["stopped"]
         self._generators = {}
         for device, generator_state in state["generators"].items():
@@ -124,7 +124,7 @@ class _Dynamics(NamedTuple):
     """How an optimiser moves one parameter."""
 
     step: Tensor
-    """eps P: how far, in the long run, a unit of gradient moves each entry."""
+    """eps P: how far a unit of gradient moves each entry in the long run."""
     friction: float = 1.0
     """1 - mu: the share of its velocity that an entry loses in a step."""
     momentum: Tensor | None = None
@@ -138,10 +138,10 @@ class _Dynamics(NamedTuple):
 def _dynamics(optimizer: Optimizer, group: dict[str, Any], p: Tensor) -> _Dynamics:
     lr = torch.as_tensor(group["lr"], device=p.device)
     state = optimizer.state[p]
-    return _sgd(group, state, lr) if isinstance(optimizer, SGD) else _adam(group, state, lr)
+    return _sgd_dynamics(group, state, lr) if isinstance(optimizer, SGD) else _adam_dynamics(group, state, lr)
 
 
-def _sgd(group: dict[str, Any], state: dict[str, Any], lr: Tensor) -> _Dynamics:
+def _sgd_dynamics(group: dict[str, Any], state: dict[str, Any], lr: Tensor) -> _Dynamics:
     mu = float(group["momentum"])
     if mu == 0:
         return _Dynamics(lr)
@@ -149,7 +149,7 @@ def _sgd(group: dict[str, Any], state: dict[str, Any], lr: Tensor) -> _Dynamics:
     return _Dynamics(step, 1 - mu, state["momentum_buffer"], lr, 1 + mu if group["nesterov"] else 1)
 
 
-def _adam(group: dict[str, Any], state: dict[str, Any], lr: Tensor) -> _Dynamics:
+def _adam_dynamics(group: dict[str, Any], state: dict[str, Any], lr: Tensor) -> _Dynamics:
     beta1, beta2 = group["betas"]
     second_moment = state["max_exp_avg_sq"] if group["amsgrad"] else state["exp_avg_sq"]
     bias1, bias2 = 1 - math.pow(beta1, state["step"]), 1 - math.pow(beta2, state["step"])
@@ -158,7 +158,7 @@ def _adam(group: dict[str, Any], state: dict[str, Any], lr: Tensor) -> _Dynamics
     return _Dynamics(step, 1 - beta1, state["exp_avg"], moved / bias1)
 
 
-def _checked_members(parameters: Iterable[Tensor], optimizer: Optimizer) -> set[int]:
+def _check_members(parameters: Iterable[Tensor], optimizer: Optimizer) -> set[int]:
     known = {id(p) for group in optimizer.param_groups for p in group["params"]}
     chosen = [id(p) for p in parameters]
     if not chosen or not set(chosen) <= known:

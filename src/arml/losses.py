@@ -1,4 +1,4 @@
-"""Losses at the door: checked, in one order, as one vector."""
+"""Checks the losses a user passes, and puts them into one order."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
@@ -14,8 +14,8 @@ Closure: TypeAlias = Callable[[], tuple[Tensor | None, Aux]]
 """Recomputes the main loss and the auxiliary losses."""
 
 
-def checked_names(tasks: Sequence[str]) -> tuple[str, ...]:
-    """``tasks`` as a tuple, or an error that says what they should be."""
+def check_names(tasks: Sequence[str]) -> tuple[str, ...]:
+    """``tasks`` as a tuple; raises unless they are different names."""
     names = () if isinstance(tasks, str) else tuple(tasks)
     if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names) or "main" in names:
         raise ValueError(
@@ -24,8 +24,8 @@ def checked_names(tasks: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def in_order(tasks: Sequence[str], main: Tensor | None, aux: Aux | None) -> list[Tensor | None]:
-    """Checked scalars, the main loss first and then one for each of ``tasks``; ``None`` where missing."""
+def order_losses(tasks: Sequence[str], main: Tensor | None, aux: Aux | None) -> list[Tensor | None]:
+    """The losses as checked scalars: the main loss, then one per task of ``tasks``; ``None`` where one is missing."""
     aux = {} if aux is None else aux
     if not isinstance(aux, Mapping):
         raise TypeError(
@@ -40,10 +40,10 @@ def in_order(tasks: Sequence[str], main: Tensor | None, aux: Aux | None) -> list
     named = {"main": main, **aux}
     if all(loss is None for loss in named.values()):
         raise ValueError(f"No loss was given. Pass `main`, or at least one of {', '.join(tasks)} in `aux`.")
-    return [_checked_loss(name, named.get(name)) for name in ("main", *tasks)]
+    return [_check_loss(name, named.get(name)) for name in ("main", *tasks)]
 
 
-def _checked_loss(name: str, loss: Tensor | None) -> Tensor | None:
+def _check_loss(name: str, loss: Tensor | None) -> Tensor | None:
     if loss is None:
         return None
     if not isinstance(loss, Tensor) or not loss.is_floating_point():
@@ -61,8 +61,8 @@ def _checked_loss(name: str, loss: Tensor | None) -> Tensor | None:
     return loss if loss.ndim == 0 else loss.reshape(())
 
 
-def filled(losses: Sequence[Tensor | None]) -> list[Tensor]:
-    """Scalars of one precision, at least float32, on one device; 0 where missing."""
+def fill_missing(losses: Sequence[Tensor | None]) -> list[Tensor]:
+    """Scalars of one precision, at least float32, on one device; 0 where a loss is missing."""
     given = [loss for loss in losses if loss is not None]
     dtype = torch.float32
     for loss in given:
@@ -71,20 +71,20 @@ def filled(losses: Sequence[Tensor | None]) -> list[Tensor]:
     return [zero if loss is None else loss.to(zero) for loss in losses]
 
 
-class OverProcesses(NamedTuple):
-    """What all processes together hold of every task, [1 + K] each."""
+class ProcessMeans(NamedTuple):
+    """The tasks over all processes together, [1 + K] each."""
 
     present: Tensor
     """Whether any process holds the task."""
     values: Tensor
-    """The mean of its loss over the processes that hold it; 0 where none does."""
+    """The mean loss over the processes that hold the task; 0 if none does."""
     scale: Tensor
-    """Factor that turns a mean over all processes into a mean over those that hold the task."""
+    """The factor that turns a mean over all processes into a mean over those that hold the task."""
 
 
-def over_processes(losses: Tensor, present: Tensor) -> OverProcesses:
-    """Losses and presence of this process's part of the batch, put together with all others' in one message."""
+def average_losses(losses: Tensor, present: Tensor) -> ProcessMeans:
+    """Averages the losses of this process [1 + K] with those of all others, in one message."""
     share, values = mean_of_numbers([present.to(losses), losses.detach()])
     held = share > 0
     scale = torch.where(held, 1 / share, torch.zeros_like(share)) if num_processes() > 1 else torch.ones_like(share)
-    return OverProcesses(held, torch.where(held, values * scale, torch.zeros_like(values)), scale)
+    return ProcessMeans(held, torch.where(held, values * scale, torch.zeros_like(values)), scale)

@@ -1,4 +1,4 @@
-"""The module a user holds: named losses in, one scalar out."""
+"""The module a user holds: it takes named losses and returns one scalar."""
 
 import warnings
 from collections.abc import Sequence
@@ -7,23 +7,23 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from arml.convergence import Convergence, Progress, nothing_seen
+from arml.convergence import Convergence, WindowState, initial_state
 from arml.gradients.auto import Auto
-from arml.gradients.backward import Engine, Losses, depends_on
+from arml.gradients.backward import Engine, TaskLosses, depends_on
 from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
 from arml.gradients.measure import alignment, gram, norms
-from arml.gradients.shared import Shared, below, by_name
+from arml.gradients.shared import Shared, parameters_by_name, parameters_of_layer
 from arml.gradients.signals import Signals
-from arml.losses import Aux, Closure, checked_names, filled, in_order, over_processes
+from arml.losses import Aux, Closure, average_losses, check_names, fill_missing, order_losses
 from arml.methods.base import Method
 from arml.schedule import Constant, Growing
 
 
 class Reweighter(nn.Module):
-    """Learns how much each auxiliary loss counts, inside the caller's own training loop.
+    """Learns how much each auxiliary loss counts, inside the caller's training loop.
 
-    Returns ``main + sum_k weight_k * aux_scale * aux_k`` with weights chosen by ``method``; the caller keeps
-    ``backward()`` and everything after it.
+    Returns ``main + sum_k weight_k * aux_scale * aux_k`` with weights chosen by ``method``. The caller still calls
+    ``backward()`` and does everything after it.
 
     >>> from arml import Uniform
     >>> trunk, head, rotation = nn.Linear(3, 2), nn.Linear(2, 1), nn.Linear(2, 1)
@@ -34,9 +34,9 @@ class Reweighter(nn.Module):
     >>> reweighter.weights
     {'rotation': 1.0}
 
-    Tasks may be missing from a batch: leave them out of ``aux`` (or pass ``main=None``); their weights stay. A loss or
-    gradient that is not finite never reaches the weights. Under ``torch.distributed`` every process must make the same
-    calls; all hold the same weights, those of one process on the whole batch.
+    Tasks may be missing from a batch: leave them out of ``aux`` (or pass ``main=None``); they keep their weights. A
+    loss or gradient that is not finite never reaches the weights. Under ``torch.distributed`` every process must make
+    the same calls; all hold the same weights as one process would on the whole batch.
 
     Weights and memory live on the CPU in float64, whatever the model's device and precision, and are part of
     ``state_dict()``: training continues exactly from a checkpoint.
@@ -54,40 +54,40 @@ class Reweighter(nn.Module):
         convergence: Convergence | None = Convergence(),  # noqa: B008 -- frozen
         engine: Engine | None = None,
     ) -> None:
-        """Nothing is measured before the first call.
+        """Measures nothing before the first call.
 
         Args:
             method: how losses and inner products become weights, such as ``ARML()``.
             tasks: names of the auxiliary tasks.
             shared: what all tasks go through: a module, its parameters, or ``shared_parameters(model, "trunk")``.
-            every: calls between two measurements of gradients: a number, or one that grows during training. Methods
-                that need no gradients are updated at every call.
+            every: calls between two measurements of gradients, a constant or a ``Growing`` schedule. Methods that need
+                no gradients are updated at every call.
             aux_scale: multiplies every auxiliary loss before anything else sees it.
-            train_on_main: ``False``: the main loss only steers the weights and is not part of the result.
+            train_on_main: if ``False``, the main loss only steers the weights and is not part of the result.
             convergence: when to stop measuring; ``None``: never.
-            engine: how inner products are computed; ``None``: the cheapest way that works.
+            engine: how inner products are computed; ``None``: by the cheapest engine that works.
         """
         super().__init__()
         if not 0 < aux_scale < float("inf"):
             raise ValueError(f"`aux_scale` should be a positive number. Got {aux_scale!r}.")
-        self.method, self.tasks = method, checked_names(tasks)
+        self.method, self.tasks = method, check_names(tasks)
         self.every, self.aux_scale, self.train_on_main = every, aux_scale, train_on_main
         self._schedule = every if isinstance(every, Growing) else Constant(every)
         self.convergence, self.engine = convergence, engine
         self.signals: Signals | None = None
-        """What the last update was shown, for records and plots."""
+        """The input of the last update, for records and plots."""
 
-        # In a tuple, so that nn.Module does not take the caller's model for a part of this one.
+        # In a tuple, so that nn.Module does not register the caller's model as a part of this one.
         self._modules_of_shared = (shared,) if isinstance(shared, nn.Module) else ()
-        self._measured = below(by_name(shared), method.needs().layer)
+        self._measured = parameters_of_layer(parameters_by_name(shared), method.needs().layer)
         self._auto, self._replay = Auto(), Replay(*self._modules_of_shared)
         self._warned: set[str] = set()
 
         like = torch.zeros(1 + len(self.tasks), dtype=torch.float64)
         self._weights, self._memory = method.update(method.init(like), Signals(like, present=like.bool()))
-        # Losses are scaled in one go, here and where they are measured: K products would be K nodes of every graph.
+        # All losses are scaled at once, here and where they are measured: K products would add K nodes to every graph.
         self._scale = torch.tensor([1.0, *[aux_scale] * len(self.tasks)], dtype=like.dtype)
-        self._progress = nothing_seen(like)
+        self._window_state = initial_state(like)
         self._calls, self._calls_to_wait = 0, 0
 
     @property
@@ -103,37 +103,37 @@ class Reweighter(nn.Module):
     @property
     def converged(self) -> bool:
         """Whether the weights have settled; from then on no gradient is measured."""
-        return bool(self._progress.settled)
+        return bool(self._window_state.settled)
 
     def forward(self, main: Tensor | None = None, aux: Aux | None = None, *, closure: Closure | None = None) -> Tensor:
-        """The joint loss. In training mode, with gradients on, it may update the weights first.
+        """Returns the joint loss. In training mode, with gradients enabled, it may update the weights first.
 
         Args:
             main: the main loss, a scalar; ``None`` when the batch has no main labels.
             aux: auxiliary losses by task name; a task may be missing.
-            closure: recomputes ``(main, aux)``; makes updates cheaper. Given alone, it is also called for the losses
-                themselves, and random draws (dropout, augmentation) are repeated exactly.
+            closure: recomputes ``(main, aux)``, which makes updates cheaper. Given alone, it also computes the losses
+                themselves, and later calls repeat its random draws (dropout, augmentation) exactly.
         """
         start = None
         if closure is not None and main is None and aux is None:
             start = RandomState()
             main, aux = closure()
-        losses = in_order(self.tasks, main, aux)
+        losses = order_losses(self.tasks, main, aux)
         if self.training and torch.is_grad_enabled() and not self.converged and self.method.needs().losses:
             self._calls_to_wait = max(0, self._calls_to_wait - 1)
             if self._calls_to_wait == 0 or not self._measures_gradients():
                 self._update(losses, closure, start)
             self._calls += 1
-        return self._joint(losses)
+        return self._joint_loss(losses)
 
-    def _joint(self, losses: Sequence[Tensor | None]) -> Tensor:
+    def _joint_loss(self, losses: Sequence[Tensor | None]) -> Tensor:
         used = [i for i, loss in enumerate(losses) if loss is not None and (i > 0 or self.train_on_main)]
         if not used:
             raise ValueError(
                 "With train_on_main=False there is nothing to train on in a batch without auxiliary losses. "
                 f"Pass at least one of {', '.join(self.tasks)}."
             )
-        chosen = torch.stack(filled([losses[i] for i in used]))
+        chosen = torch.stack(fill_missing([losses[i] for i in used]))
         return ((self._weights * self._scale)[used].to(chosen) * chosen).sum()
 
     def _measures_gradients(self) -> bool:
@@ -141,16 +141,16 @@ class Reweighter(nn.Module):
         return needs.gram or needs.norms or self.method.directions(self._memory) is not None
 
     def _update(self, losses: Sequence[Tensor | None], closure: Closure | None, start: RandomState | None) -> None:
-        """New weights from what this batch shows; the old ones where it shows nothing, or nothing finite."""
-        local = filled(losses)
-        everywhere = over_processes(torch.stack(local), torch.tensor([loss is not None for loss in losses]))
+        """Updates the weights from this batch; leaves them if it measures nothing, or something that is not finite."""
+        local = fill_missing(losses)
+        everywhere = average_losses(torch.stack(local), torch.tensor([loss is not None for loss in losses]))
         stride = 1.0
         if self._measures_gradients():
             if not bool(everywhere.present[0]) or not bool(everywhere.present[1:].any()):
-                return  # nothing to compare: the next batch gets its chance
+                return  # nothing to compare: the next call tries again
             self._calls_to_wait = self._schedule.after(self._calls)
             stride = self._schedule.stride(self._calls_to_wait)
-        scale = _kept(everywhere.scale) * self._scale
+        scale = _to_memory(everywhere.scale) * self._scale
         if not self._is_finite(everywhere.values, local):
             return
         signals = self._observe(local, scale, self._engine(closure, start))
@@ -159,24 +159,24 @@ class Reweighter(nn.Module):
             return
         if products and not any(bool(part.any()) for part in products):
             self._check_connected(local)
-        values = _kept(everywhere.values) * self._scale
+        values = _to_memory(everywhere.values) * self._scale
         self.signals = signals._replace(losses=values, present=everywhere.present.cpu(), stride=stride)
         self._weights, self._memory = self.method.update(self._memory, self.signals)
         if products and self.convergence is not None:
-            self._progress = self.convergence.update(self._progress, self._weights)
+            self._window_state = self.convergence.update(self._window_state, self._weights)
             if self.converged:
-                self._weights = self._progress.average
+                self._weights = self._window_state.average
 
-    def _observe(self, losses: Losses, scale: Tensor, engine: Engine | Auto) -> Signals:
-        """What ``scale`` times the losses shows: gradients are scaled as their losses are."""
+    def _observe(self, losses: TaskLosses, scale: Tensor, engine: Engine | Auto) -> Signals:
+        """Measures ``scale`` times the losses, whose gradients scale alike."""
         needs, directions = self.method.needs(), self.method.directions(self._memory)
         return Signals(
             torch.stack(list(losses)).detach(),
             None
             if directions is None
-            else scale * _kept(alignment(losses, self._measured, directions * scale, engine=engine)),
-            torch.outer(scale, scale) * _kept(gram(losses, self._measured)) if needs.gram else None,
-            scale * _kept(norms(losses, self._measured)) if needs.norms else None,
+            else scale * _to_memory(alignment(losses, self._measured, directions * scale, engine=engine)),
+            torch.outer(scale, scale) * _to_memory(gram(losses, self._measured)) if needs.gram else None,
+            scale * _to_memory(norms(losses, self._measured)) if needs.norms else None,
         )
 
     def _engine(self, closure: Closure | None, start: RandomState | None) -> Engine | Auto:
@@ -186,17 +186,17 @@ class Reweighter(nn.Module):
             return self._auto
 
         def recompute() -> Tensor:
-            return torch.stack(filled(in_order(self.tasks, *closure())))
+            return torch.stack(fill_missing(order_losses(self.tasks, *closure())))
 
         first: list[Engine] = [DualNumbers(recompute, m, start, self._replay) for m in self._modules_of_shared]
         first.append(CentralDifferences(recompute, start, self._replay))
-        return self._auto.after(*first)
+        return self._auto.prefer(*first)
 
-    def _is_finite(self, values: Tensor, losses: Losses) -> bool:
-        """Whether ``values`` are all finite; if not, names the tasks at fault, once each."""
+    def _is_finite(self, values: Tensor, losses: TaskLosses) -> bool:
+        """Whether ``values`` are all finite; if not, warns about the tasks at fault, once per task."""
         if bool(values.isfinite().all()):
             return True
-        # Products with a sick direction are all sick: only the gradients themselves tell which task is at fault.
+        # One gradient that is not finite spoils every product with the direction; only the norms show whose it is.
         lengths = values if values.ndim == 1 else norms(losses, self._measured)
         names = [n for n, fine in zip(("main", *self.tasks), lengths.isfinite().tolist(), strict=True) if not fine]
         new = [name for name in names if name not in self._warned]
@@ -204,12 +204,12 @@ class Reweighter(nn.Module):
         if new:
             warnings.warn(
                 f"The loss or gradient of {', '.join(map(repr, new))} is not finite. The weights stay as they were at "
-                "such steps; the returned loss is unchanged. This is said once for each task.",
+                "such steps; the returned loss is unchanged. This warning appears once per task.",
                 stacklevel=2,
             )
         return False
 
-    def _check_connected(self, losses: Losses) -> None:
+    def _check_connected(self, losses: TaskLosses) -> None:
         trainable = [p for p in self._measured.values() if p.requires_grad]
         if trainable and not depends_on(losses, trainable):
             first = next(iter(self._measured))
@@ -219,7 +219,7 @@ class Reweighter(nn.Module):
             )
 
     def get_extra_state(self) -> dict[str, Any]:
-        """Weights, the method's memory and all counters, as plain tensors and numbers."""
+        """The weights, the method's memory and all counters, as plain tensors and numbers."""
         return {
             "tasks": list(self.tasks),
             "method": repr(self.method),
@@ -227,11 +227,11 @@ class Reweighter(nn.Module):
             "calls_to_wait": self._calls_to_wait,
             "weights": self._weights.clone(),
             "memory": [part.clone() for part in self._memory],
-            "progress": [part.clone() for part in self._progress],
+            "progress": [part.clone() for part in self._window_state],
         }
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Continues exactly where ``state`` was taken, on a fresh instance, too."""
+        """Continues exactly where ``state`` was saved, also on a fresh instance."""
         for what, mine in (("tasks", list(self.tasks)), ("method", repr(self.method))):
             if state[what] != mine:
                 raise ValueError(
@@ -241,13 +241,13 @@ class Reweighter(nn.Module):
         self._calls, self._calls_to_wait = state["calls"], state["calls_to_wait"]
         self._weights = state["weights"].cpu().clone()
         self._memory = type(self._memory)(*(part.cpu().clone() for part in state["memory"]))
-        self._progress = Progress(*(part.cpu().clone() for part in state["progress"]))
+        self._window_state = WindowState(*(part.cpu().clone() for part in state["progress"]))
 
     def extra_repr(self) -> str:
         """Method, tasks and schedule."""
         return f"{self.method}, tasks={list(self.tasks)}, every={self.every}"
 
 
-def _kept(values: Tensor) -> Tensor:
-    """Measured numbers, as methods see and keep them."""
+def _to_memory(values: Tensor) -> Tensor:
+    """Measured numbers, in the form that methods see and remember."""
     return values.detach().cpu().to(torch.float64)

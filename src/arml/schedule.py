@@ -1,4 +1,4 @@
-"""When the weights are updated next."""
+"""Decides when the weights are updated next."""
 
 import math
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Growing:
-    r"""Often at first, rarely later: after n calls the next update is g = min(most, 1 + n // rate) calls away.
+    r"""Updates often at first, rarely later: after n calls the next is g = min(most, 1 + n // rate) calls away.
 
-    Weights go most of their way in the first steps, where few updates would lag behind. Later on they hardly move, and
-    frequent updates would be spent on noise.
+    Weights change most in the first steps, where rare updates would lag behind. Later they hardly move, and frequent
+    updates would only follow noise.
 
-    Such an update steps :math:`\sqrt g` times as far. So the noise of measurements shakes the weights as much as with
-    an update at every call: g steps :math:`\beta\xi_i` and one step :math:`\sqrt g\,\beta\xi` have the same variance.
-    A step g times as far would keep the mean speed, too, but at g times the variance.
+    Such an update steps :math:`\sqrt g` times as far. Measurement noise then moves the weights as much as with an
+    update at every call: g steps :math:`\beta\xi_i` and one step :math:`\sqrt g\,\beta\xi` have the same variance.
+    A step g times as far would keep the mean speed too, but at g times the variance.
 
     >>> schedule, n = Growing(most=4, rate=3), 0
     >>> for _ in range(8):
@@ -25,18 +25,18 @@ class Growing:
     most: int = 25
     """Calls between two updates in the long run."""
     rate: int = 10
-    """Calls in which the distance of updates grows by one."""
+    """Calls after which the gap between updates grows by one."""
 
     def __post_init__(self) -> None:
         for name in ("most", "rate"):
             check_whole(f"Growing: `{name}`", getattr(self, name))
 
     def after(self, calls: int) -> int:
-        """Calls from an update after ``calls`` others to the next one."""
+        """The gap, in calls, from an update at call number ``calls`` to the next one."""
         return min(self.most, 1 + calls // self.rate)
 
     def stride(self, gap: int) -> float:
-        """How many times its own step size a method steps when the next update is ``gap`` calls away."""
+        """The factor on a method's step size when the next update is ``gap`` calls away."""
         return math.sqrt(gap)
 
 
@@ -50,7 +50,7 @@ class Constant:
         check_whole("`every`", self.every)
 
     def after(self, calls: int) -> int:
-        """Always the same."""
+        """The same gap, whatever ``calls``."""
         del calls
         return self.every
 

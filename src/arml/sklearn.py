@@ -1,9 +1,9 @@
-"""scikit-learn estimators for tables: a main target with few labels, and others beside it that may help.
+"""scikit-learn estimators for tables: a main target with few labels, and auxiliary targets that may help.
 
 >>> rng = np.random.default_rng(0)
 >>> X = rng.normal(size=(30, 5))
 >>> y = np.where(np.arange(30) < 10, X[:, 0] > 0, np.nan)  # ten labels
->>> aux = np.stack([X[:, 0] + X[:, 1], X[:, 2] > 0], axis=1)  # a number and a yes or no for every row
+>>> aux = np.stack([X[:, 0] + X[:, 1], X[:, 2] > 0], axis=1)  # a number and a yes/no for every row
 >>> model = AuxiliaryClassifier(steps=10, random_state=0).fit(X, y, aux=aux)
 >>> model.classes_, sorted(model.aux_weights_), model.predict_proba(X).shape
 (array([0., 1.]), ['aux0', 'aux1'], (30, 2))
@@ -36,14 +36,14 @@ from arml.reweighter import Reweighter
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
 CHUNK = 10_000
-"""Rows answered together, so that memory does not grow with their number."""
+"""Rows predicted at once, so that memory does not grow with their number."""
 
 _ROWS = {"dtype": np.float64, "ensure_min_samples": 2}
 _LABELS = {"dtype": None, "ensure_2d": False, "ensure_all_finite": "allow-nan"}
 
 
 class _Estimator(ABC):
-    """What classifier and regressor have in common: everything but the main target."""
+    """The common part of classifier and regressor: everything but the main target."""
 
     def __init__(
         self,
@@ -61,21 +61,22 @@ class _Estimator(ABC):
         random_state: int | np.random.RandomState | None = None,
         device: str | None = None,
     ) -> None:
-        """Nothing is checked before ``fit``, as everywhere in scikit-learn.
+        """Stores the settings. As everywhere in scikit-learn, ``fit`` checks them.
 
         Args:
             method: how auxiliary targets are weighted, such as ``GatedARML()``; ``None``: ``ARML()``.
-            hidden: features of every layer.
-            layers: of the perceptron.
-            steps: of training.
-            batch_size: rows of a step with a main label, and rows with auxiliary ones; all, if there are fewer.
-            lr: the step size of Adam at the start; it falls to 0 in a straight line.
-            weight_decay: w, for w / 2 times the sum of all squared parameters as a part of the loss.
+            hidden: units per layer.
+            layers: layers of the perceptron.
+            steps: training steps.
+            batch_size: rows per step with a main label, and rows per step with auxiliary labels; fewer rows than that
+                are all used.
+            lr: step size of Adam at the start; it falls linearly to 0.
+            weight_decay: w; the loss includes w / 2 times the sum of all squared parameters.
             every: steps between two updates of the weights.
             aux_scale: multiplies every auxiliary loss.
-            standardize: whether features get mean 0 and variance 1 over the training rows; constant ones are then 0.
-            random_state: a whole number makes training repeatable.
-            device: where to train, such as ``"cuda"``; ``None``: on the CPU, where the trained network is anyway.
+            standardize: scale features to mean 0 and variance 1 over the training rows; constant features become 0.
+            random_state: an integer makes training repeatable.
+            device: where to train, such as ``"cuda"``; ``None``: the CPU, where the trained network ends up anyway.
         """
         self.method = method
         self.hidden = hidden
@@ -93,14 +94,15 @@ class _Estimator(ABC):
     def fit(self, X: Any, y: Any, aux: Any = None) -> Any:  # noqa: N803 -- scikit-learn's name
         """Learns from rows ``X`` [N, F], the main target ``y`` [N] and the auxiliary targets ``aux`` [N, K].
 
-        Labels may be missing in ``y`` and in ``aux``: NaN, or None among objects. A row teaches what it has labels for.
+        Labels may be missing in ``y`` and ``aux``: as NaN, or as None in an array of objects. Each row is used for the
+        targets it has labels for.
 
         Args:
-            X: numbers without gaps.
+            X: numbers, none missing.
             y: classes for the classifier, numbers for the regressor.
-            aux: an array, whose columns are then named ``aux0``, ``aux1``, ...; or a DataFrame. A column of text, of
-                two different numbers, or of up to 20 different whole numbers, has classes; any other has numbers.
-                ``None``: the main target is learned alone.
+            aux: a DataFrame, or an array, whose columns are then named ``aux0``, ``aux1``, ... Columns of text, of two
+                different numbers, or of up to 20 different whole numbers hold classes; all others hold numbers.
+                ``None``: learn the main target alone.
         """
         self._check_settings()
         x, y = validate_data(self, X, y, validate_separately=(_ROWS, _LABELS))
@@ -133,8 +135,8 @@ class _Estimator(ABC):
             schedule.step()
             if reweighter is not None and step % self.every == 0:
                 path.append(list(reweighter.weights.values()))
-        # On the CPU, so that a pickle can be read anywhere; in double precision, so that the answer to a row does not
-        # depend on the rows beside it.
+        # On the CPU, so that a pickle loads anywhere; in double precision, so that the prediction for a row does not
+        # depend on the other rows of its batch.
         self.network_ = network.cpu().double().eval()
         self.aux_weights_ = {} if reweighter is None else reweighter.weights
         self.weights_path_ = np.array(path).reshape(len(path), len(self.aux_weights_))
@@ -152,18 +154,18 @@ class _Estimator(ABC):
         return Reweighter(method, tasks, network.trunk, every=self.every, aux_scale=self.aux_scale)
 
     def _batches(self, x: Tensor, others: Attributes | None, seed: int) -> AttributeBatches:
-        """Rows with a main label and rows with any auxiliary label; without auxiliary targets nobody reads those."""
-        beside = self._main if others is None else others
-        pools = [(~targets.labels.isnan()).any(dim=1).nonzero().flatten() for targets in (self._main, beside)]
+        """Rows with a main label and rows with any auxiliary label; without auxiliary targets the latter are unused."""
+        second = self._main if others is None else others
+        pools = [(~targets.labels.isnan()).any(dim=1).nonzero().flatten() for targets in (self._main, second)]
         main, aux = (Sampler(pool, min(self.batch_size, len(pool)), seed + i) for i, pool in enumerate(pools))
-        y, aux_y = self._main.labels[:, 0], beside.labels
+        y, aux_y = self._main.labels[:, 0], second.labels
         return AttributeBatches(x.to(self.device), y, aux_y, main=main, aux=aux, preprocess=lambda rows: rows)
 
     def _inputs(self, x: Array) -> Tensor:
         return torch.tensor(x if self.scaler_ is None else self.scaler_.transform(x))
 
     def _outputs(self, X: Any) -> Tensor:  # noqa: N803 -- scikit-learn's name
-        """What the main head says, [N, outputs] in float64: logits, or numbers in the units of ``y``."""
+        """Outputs of the main head, [N, outputs] in float64: logits, or numbers in the units of ``y``."""
         check_is_fitted(self, "network_")
         x = self._inputs(validate_data(self, X, reset=False, dtype=np.float64))
         with torch.no_grad():
@@ -172,7 +174,7 @@ class _Estimator(ABC):
 
     @abstractmethod
     def _target(self, y: Array) -> Target:
-        """The main target."""
+        """The main target, from checked labels ``y`` [N]."""
 
     def _check_settings(self) -> None:
         for name in ("hidden", "layers", "steps", "batch_size", "every"):
@@ -190,29 +192,29 @@ class _Estimator(ABC):
 
 
 class AuxiliaryClassifier(_Estimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classes of the main target, learned with the help of auxiliary targets.
+    """A classifier for a main target with few labels, trained together with auxiliary targets.
 
-    All targets share a multilayer perceptron; the main target has a linear head of its own, the others have one
-    together. Weights of the auxiliary targets are learned at the same time. Rows for the main target and rows for the
-    others are drawn separately, so few main labels are enough.
+    All targets share a multilayer perceptron. The main target has its own linear head; the auxiliary targets share
+    another. Their weights are learned during training. Each step draws rows with a main label and rows with auxiliary
+    labels separately, so a few main labels are enough.
 
     Attributes:
-        classes_: of the main target, sorted.
-        aux_weights_: the last weight of every auxiliary target by name; none without auxiliary targets.
-        weights_path_: the weights every ``every`` steps, [updates, K].
+        classes_: the classes of the main target, sorted.
+        aux_weights_: the final weight of each auxiliary target, by name; empty without auxiliary targets.
+        weights_path_: the weights at every ``every``-th step, [updates, K].
         network_: the trained network, in float64.
-        scaler_: what standardises the features; ``None`` without.
-        n_features_in_: F.
-        feature_names_in_: if ``X`` was a DataFrame with text as names.
+        scaler_: standardises the features; ``None`` with ``standardize=False``.
+        n_features_in_: F, the number of features.
+        feature_names_in_: the column names, if ``X`` was a DataFrame whose column names are strings.
     """
 
     def decision_function(self, X: Any) -> Array:  # noqa: N803
-        """Logits: [N] of the second class of two, [N, classes] of more."""
+        """Logits: [N], for the second class, with two classes; [N, classes] with more."""
         outputs: Array = self._outputs(X).numpy()
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     def predict_proba(self, X: Any) -> Array:  # noqa: N803
-        """Probabilities of the classes in the order of ``classes_``, [N, classes]."""
+        """Class probabilities in the order of ``classes_``, [N, classes]."""
         outputs = self._outputs(X)
         if outputs.shape[1] == 1:
             outputs = torch.cat([torch.zeros_like(outputs), outputs], dim=1)
@@ -220,48 +222,48 @@ class AuxiliaryClassifier(_Estimator, ClassifierMixin, BaseEstimator):  # type: 
         return probabilities
 
     def predict(self, X: Any) -> Array:  # noqa: N803
-        """The most probable class of every row, [N]."""
+        """The most probable class of each row, [N]."""
         most_probable = self.predict_proba(X).argmax(axis=1)
         classes: Array = self.classes_[most_probable]
         return classes
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
-        """Share of right answers among the rows that have a label."""
-        return _compared(accuracy_score, y, self.predict(X), sample_weight)
+        """The share of correct predictions among the rows that have a label."""
+        return _score_labelled(accuracy_score, y, self.predict(X), sample_weight)
 
     def _target(self, y: Array) -> Target:
-        here, known = _known(y)
+        here, known = _find_labels(y)
         if not len(known):
             raise ValueError("No row has a main label: `y` should name the class of some rows. All are missing.")
         check_classification_targets(known)
         self.classes_ = np.unique(known)
         if len(self.classes_) < 2:
             raise ValueError(f"`y` should have at least two classes. Got one class only: {self.classes_[0]!r}.")
-        return _of_classes(here, known)
+        return _class_target(here, known)
 
 
 class AuxiliaryRegressor(_Estimator, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A number as the main target, learned with the help of auxiliary targets.
+    """A regressor for a main target with few labels, trained together with auxiliary targets.
 
-    As :class:`AuxiliaryClassifier`, with the squared error of the standardised ``y`` as the main loss.
+    Works like :class:`AuxiliaryClassifier`; the main loss is the squared error of the standardised ``y``.
 
     Attributes:
-        aux_weights_: the last weight of every auxiliary target by name; none without auxiliary targets.
-        weights_path_: the weights every ``every`` steps, [updates, K].
+        aux_weights_: the final weight of each auxiliary target, by name; empty without auxiliary targets.
+        weights_path_: the weights at every ``every``-th step, [updates, K].
         network_: the trained network, in float64; its main output is in standardised units.
-        scaler_: what standardises the features; ``None`` without.
-        n_features_in_: F.
-        feature_names_in_: if ``X`` was a DataFrame with text as names.
+        scaler_: standardises the features; ``None`` with ``standardize=False``.
+        n_features_in_: F, the number of features.
+        feature_names_in_: the column names, if ``X`` was a DataFrame whose column names are strings.
     """
 
     def predict(self, X: Any) -> Array:  # noqa: N803
-        """The answer to every row in the units of ``y``, [N]."""
-        answers: Array = self._outputs(X)[:, 0].numpy()
-        return answers
+        """The prediction for each row in the units of ``y``, [N]."""
+        predictions: Array = self._outputs(X)[:, 0].numpy()
+        return predictions
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
         """R^2, the explained share of the variance, over the rows that have a label."""
-        return _compared(r2_score, y, self.predict(X), sample_weight)
+        return _score_labelled(r2_score, y, self.predict(X), sample_weight)
 
     def _target(self, y: Array) -> Target:
         y = check_array(y, **_LABELS | {"dtype": np.float64}, input_name="y")
@@ -271,33 +273,33 @@ class AuxiliaryRegressor(_Estimator, RegressorMixin, BaseEstimator):  # type: ig
         return Target(torch.tensor(y))
 
 
-def _compared(score: Callable[..., float], y: Any, answers: Array, sample_weight: Any) -> float:
-    """The score of the rows that have a label."""
-    here, known = _known(_column(y, "y"))
+def _score_labelled(score: Callable[..., float], y: Any, predictions: Array, sample_weight: Any) -> float:
+    """The score over the rows that have a label."""
+    here, known = _find_labels(_check_column(y, "y"))
     if not len(known):
         raise ValueError(
             f"None of the {len(here)} rows has a main label to compare with. A search needs a division of the rows "
             "in which every part has some, such as StratifiedKFold().split(X, np.isnan(y))."
         )
     weights = None if sample_weight is None else np.asarray(sample_weight)[here]
-    return float(score(known, answers[here], sample_weight=weights))
+    return float(score(known, predictions[here], sample_weight=weights))
 
 
 def _targets(aux: Any, num_rows: int) -> Iterator[tuple[str, Target]]:
-    """The columns of ``aux`` by name."""
-    names, columns = _named(aux)
+    """The columns of ``aux`` as targets, by name."""
+    names, columns = _split_columns(aux)
     if len(set(names)) < len(names):
         raise ValueError(f"The columns of `aux` should have different names. Got {', '.join(names)}.")
     if "main" in names:
         raise ValueError("A column of `aux` is called 'main', as the main target is. Rename the column.")
     for name, values in zip(names, columns, strict=True):
-        column = _column(values, name)
+        column = _check_column(values, name)
         if len(column) != num_rows:
             raise ValueError(f"`aux` should have a row for each of the {num_rows} rows of X. Got {len(column)} rows.")
-        yield name, target_of(name, _plain(column))
+        yield name, target_of(name, _simplify(column))
 
 
-def _named(aux: Any) -> tuple[list[str], list[Any]]:
+def _split_columns(aux: Any) -> tuple[list[str], list[Any]]:
     if hasattr(aux, "columns"):
         return [str(name) for name in aux.columns], [aux[name] for name in aux.columns]
     table = np.asarray(aux)
@@ -309,9 +311,9 @@ def _named(aux: Any) -> tuple[list[str], list[Any]]:
     return [f"aux{k}" for k in range(table.shape[1])], list(table.T)
 
 
-def _plain(column: Array) -> Array:
-    """Numbers as float64 with NaN, text as objects with None; true and false are text here."""
-    here, known = _known(column)
+def _simplify(column: Array) -> Array:
+    """Numbers as float64 with NaN, text as objects with None; booleans become text."""
+    here, known = _find_labels(column)
     if known.dtype.kind in "iuf":
         return np.where(here, column, np.nan).astype(np.float64)
     if known.dtype.kind == "M":
@@ -319,26 +321,26 @@ def _plain(column: Array) -> Array:
     return np.array([str(value) if there else None for value, there in zip(column, here, strict=True)], dtype=object)
 
 
-def _of_classes(here: Array, known: Array) -> Target:
-    """Class numbers in the order of the sorted labels ``known``, of the rows that are ``here`` [N]."""
+def _class_target(here: Array, known: Array) -> Target:
+    """A target of class numbers: ``known`` are the labels of the rows that are ``here`` [N], classes are sorted."""
     classes, numbers = np.unique(known, return_inverse=True)
     values = np.full(len(here), np.nan)
     values[here] = numbers
     return Target(torch.tensor(values), tuple(map(str, classes)))
 
 
-def _column(values: Any, name: str) -> Array:
+def _check_column(values: Any, name: str) -> Array:
     column: Array = check_array(values, **_LABELS, input_name=name)
     return column_or_1d(column)  # type: ignore[no-any-return]
 
 
-def _known(column: Array) -> tuple[Array, Array]:
-    """Where there is a label, bool [N], and these labels."""
+def _find_labels(column: Array) -> tuple[Array, Array]:
+    """The mask of the rows that have a label, [N], and the labels of these rows."""
     here = np.array([not _is_missing(value) for value in column.tolist()], dtype=bool)
-    # Objects that were only needed to hold a None, or other columns beside this one, become numbers or text again.
+    # A column may be of objects only to hold a None, or because of other columns: its labels become numbers or text.
     return here, np.array(column[here].tolist()) if column.dtype == object else column[here]
 
 
 def _is_missing(value: object) -> bool:
-    """None, NaN, or pandas' own mark, which compares with nothing and is told by its type without importing pandas."""
+    """Whether ``value`` is None, NaN or pandas' NA, which is recognised by its type without importing pandas."""
     return value is None or type(value).__name__ == "NAType" or value != value

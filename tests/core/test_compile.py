@@ -20,6 +20,7 @@ from arml.gradients.auto import check_repeatable
 COMPILER = os.environ.get("CXX", "g++")
 HEADERS = Path(sysconfig.get_path("include")) / "Python.h"
 STEPS = 4
+to_machine_code = pytest.mark.slow
 pytestmark = [
     pytest.mark.skipif(
         shutil.which(COMPILER) is None, reason=f"torch.compile needs a C++ compiler; no {COMPILER} here"
@@ -35,7 +36,7 @@ def _nothing_compiled_before():
     """Nor by an earlier program: torch keeps compiled graphs in files, and their first use decides what they allow."""
     torch._dynamo.reset()
     counters.clear()
-    alone = {"fx_graph_cache": False, "compile_threads": 1}  # no threads that outlive a test and meddle with warnings
+    alone = {"fx_graph_cache": False, "compile_threads": 1}  # no threads that outlive a test and change warnings
     with torch._inductor.config.patch(alone), torch._functorch.config.patch(enable_autograd_cache=False):
         yield
     torch._dynamo.reset()
@@ -53,8 +54,8 @@ class Training:
         self.reweighter = Reweighter(ARML(lr=0.5), self.tasks, self.trunk, every=1, convergence=None)
         self.optimizer = torch.optim.SGD([*self.trunk.parameters(), *self.heads.parameters()], lr=0.1)
         self.features = torch.compile(self.trunk) if compiled else self.trunk
-        self.said, self.compilations = [], []
-        """Warnings and graphs compiled, of every step."""
+        self.warnings, self.compilations = [], []
+        """Of every step: its warnings, and the graphs compiled so far."""
 
     def losses(self):
         features = self.features(self.x)
@@ -62,11 +63,11 @@ class Training:
         return main, dict(zip(self.tasks, aux, strict=True))
 
     def step(self, *, closure):
-        with warnings.catch_warnings(record=True, category=UserWarning) as said:
+        with warnings.catch_warnings(record=True, category=UserWarning) as caught:
             warnings.simplefilter("always", UserWarning)
             loss = self.reweighter(closure=self.losses) if closure else self.reweighter(*self.losses())
         self.descend(loss)
-        self.said.append([str(warning.message) for warning in said])
+        self.warnings.append([str(warning.message) for warning in caught])
         self.compilations.append(counters["stats"]["unique_graphs"])
 
     def descend(self, loss):
@@ -75,7 +76,7 @@ class Training:
         self.optimizer.step()
 
 
-def trained(num_aux, *, compiled, closure, plain_steps=0):
+def train(num_aux, *, compiled, closure, plain_steps=0):
     training = Training(num_aux, compiled=compiled)
     for _ in range(plain_steps):
         training.descend(training.losses()[0])
@@ -92,46 +93,51 @@ def assert_trained_alike(compiled, eager, tolerance):
     assert_close(compiled.trunk.state_dict(), eager.trunk.state_dict(), **near)
 
 
+@to_machine_code
 def test_two_tasks_need_first_derivatives_only():
-    eager, compiled = (trained(2, compiled=c, closure=False) for c in (False, True))
+    eager, compiled = (train(2, compiled=c, closure=False) for c in (False, True))
     assert_trained_alike(compiled, eager, 1e-5)
-    assert compiled.said == [[]] * STEPS
+    assert compiled.warnings == [[]] * STEPS
     assert compiled.compilations == [1] * STEPS
 
 
+@to_machine_code
 def test_without_second_derivatives_tasks_are_taken_one_by_one():
-    eager, compiled = (trained(5, compiled=c, closure=False) for c in (False, True))
+    eager, compiled = (train(5, compiled=c, closure=False) for c in (False, True))
     assert_trained_alike(compiled, eager, 1e-5)
-    (first,), *later = compiled.said
+    (first,), *later = compiled.warnings
     assert "double_backward does not work here and is not tried again" in first
     assert later == [[]] * (STEPS - 1)
     assert compiled.compilations == [1] * STEPS
 
 
+@to_machine_code
 def test_without_dual_numbers_a_closure_is_taken_by_differences():
-    eager, compiled = (trained(5, compiled=c, closure=True) for c in (False, True))
+    eager, compiled = (train(5, compiled=c, closure=True) for c in (False, True))
     assert_trained_alike(compiled, eager, 1e-3)
-    (first,), *later = compiled.said
+    (first,), *later = compiled.warnings
     assert "DualNumbers does not work here and is not tried again" in first
     assert later == [[]] * (STEPS - 1), "and CentralDifferences do"
     assert len(set(compiled.compilations)) == 1, "later steps compile nothing"
 
 
+@to_machine_code
 def test_code_compiled_at_a_step_without_update_says_what_to_set():
     """Its one backward pass overwrites what a second one would need: an error, not wrong weights."""
     with pytest.raises(ValueError, match=r"allows one backward pass only.*donated_buffer = False"):
-        trained(2, compiled=True, closure=False, plain_steps=1)
+        train(2, compiled=True, closure=False, plain_steps=1)
 
 
+@to_machine_code
 @pytest.mark.parametrize(("closure", "tolerance"), [(False, 1e-5), (True, 1e-3)])
 def test_updates_may_begin_later_if_that_was_set_before(closure, tolerance):
     with torch._functorch.config.patch(donated_buffer=False):
-        eager, compiled = (trained(2, compiled=c, closure=closure, plain_steps=1) for c in (False, True))
+        eager, compiled = (train(2, compiled=c, closure=closure, plain_steps=1) for c in (False, True))
     assert_trained_alike(compiled, eager, tolerance)
 
 
 def test_a_backward_pass_that_silently_spoils_the_next_one_is_noticed():
-    """As code does that was compiled earlier for a single pass, and is found again on disk."""
+    """Code that was compiled earlier for a single pass, and is found on disk, does this."""
 
     class Spoiling(torch.autograd.Function):
         @staticmethod

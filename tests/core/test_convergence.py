@@ -4,15 +4,15 @@ import pytest
 import torch
 
 from arml import Convergence
-from arml.convergence import nothing_seen
+from arml.convergence import initial_state
 
 
 def settles_after(weights, rule):
     """Number of updates until convergence, or None."""
-    progress = nothing_seen(torch.zeros(2, dtype=torch.float64))
+    state = initial_state(torch.zeros(2, dtype=torch.float64))
     for i, w in enumerate(weights):
-        progress = rule.update(progress, torch.tensor([1.0, w], dtype=torch.float64))
-        if progress.settled:
+        state = rule.update(state, torch.tensor([1.0, w], dtype=torch.float64))
+        if state.settled:
             return i + 1
     return None
 
@@ -28,7 +28,7 @@ def test_weights_that_do_not_move_settle_after_two_windows():
     assert settles_after([1.0] * 100, Convergence(window=10)) == 20
 
 
-def test_slow_progress_is_not_convergence():
+def test_slow_state_is_not_convergence():
     """A learning rate a thousand times smaller moves weights a thousand times less, and settles no earlier."""
     rule = Convergence(window=10, tolerance=0.05)
     fast, slow = ([1 + scale * i for i in range(150)] for scale in (0.01, 0.00001))
@@ -51,11 +51,11 @@ def test_fluctuation_settles_in_about_one_over_tolerance_windows():
 
 def test_the_settled_average_is_that_of_the_last_window():
     rule = Convergence(window=4, tolerance=0.5)
-    progress = nothing_seen(torch.zeros(2, dtype=torch.float64))
+    state = initial_state(torch.zeros(2, dtype=torch.float64))
     for w in [5, 5, 5, 5, 1, 2, 1, 2, 1.4, 1.6, 1.4, 1.6]:
-        progress = rule.update(progress, torch.tensor([1.0, w], dtype=torch.float64))
-    assert bool(progress.settled)
-    assert progress.average.tolist() == pytest.approx([1, 1.5])
+        state = rule.update(state, torch.tensor([1.0, w], dtype=torch.float64))
+    assert bool(state.settled)
+    assert state.average.tolist() == pytest.approx([1, 1.5])
 
 
 @pytest.mark.parametrize("settings", [{"window": 0}, {"window": 2.5}, {"tolerance": 0}, {"tolerance": 1}])

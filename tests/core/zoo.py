@@ -61,7 +61,7 @@ def unused_parameter() -> Case:
     return case
 
 
-def loss_beside_the_trunk() -> Case:
+def loss_without_the_trunk() -> Case:
     """The last task never touches the shared parameters."""
     case, own = plain(), nn.Parameter(_x(3))
     inner = case.losses
@@ -152,7 +152,7 @@ CASES = [
     one_auxiliary_task,
     frozen_first_layer,
     unused_parameter,
-    loss_beside_the_trunk,
+    loss_without_the_trunk,
     tied_weights,
     tasks_on_different_batches,
     missing_tasks,

@@ -1,4 +1,4 @@
-"""The scikit-learn estimators: its own checks, what a table may hold, and what the auxiliary targets do."""
+"""The scikit-learn estimators: their checks by scikit-learn, accepted tables, and the effect of auxiliary targets."""
 
 import pickle
 import re
@@ -53,7 +53,7 @@ def test_weight_goes_to_the_target_that_helps_and_the_path_ends_there():
 
 
 def test_auxiliary_targets_teach_what_few_main_labels_cannot():
-    """Digits with two labels of each; four facts about all of them."""
+    """Two labels per digit, and four facts about every image."""
     X, digit = load_digits(return_X_y=True)
     labelled = np.concatenate([np.flatnonzero(digit == d)[:2] for d in range(10)])
     y = np.full(len(X), np.nan)
@@ -64,7 +64,7 @@ def test_auxiliary_targets_teach_what_few_main_labels_cannot():
 
 
 def test_the_main_target_counts_too():
-    """Rows without a main label must not, and rows with one must, decide what is predicted."""
+    """Rows with a main label decide what is predicted; rows without one do not."""
     X, y, aux = table(100)
     few = np.where(np.arange(100) < 50, y, np.nan)
     model = AuxiliaryClassifier(random_state=0, steps=200).fit(X, few, aux)
@@ -178,7 +178,7 @@ def test_columns_decide_what_is_asked_about_them():
 
 
 def test_numbers_among_objects_are_numbers():
-    """An array of a table that also has text is one of objects, whether or not something is missing."""
+    """A table that also has text becomes an array of objects, whether or not something is missing."""
     X, y, numbers = table(80)
     mixed = pd.DataFrame({"size": numbers[:, 0], "text": np.where(numbers[:, 1] > 0, "a", "b"), "many": np.arange(80)})
     objects = mixed.to_numpy()
@@ -189,7 +189,7 @@ def test_numbers_among_objects_are_numbers():
     assert quick(AuxiliaryRegressor).fit(X, objects[:, 0]).score(X, objects[:, 0]) > 0
 
 
-def test_a_feature_that_never_varied_has_no_say():
+def test_a_feature_that_never_varied_is_ignored():
     X, y, aux = table()
     X[:, 3] = 0.1
     model = quick().fit(X, y, aux)
@@ -265,7 +265,7 @@ def test_in_a_pipeline():
 
 
 class Watched(AuxiliaryClassifier):
-    """Remembers that features and auxiliary labels were cut alike: column 0 of both is the same."""
+    """Checks that features and auxiliary labels are split alike: column 0 of both is the same."""
 
     def fit(self, X, y, aux=None):
         assert_array_equal(X[:, 0], aux[:, 0])
@@ -387,7 +387,7 @@ def test_a_score_needs_labels():
 
 
 def test_the_examples_of_the_documentation_run(capsys):
-    """As they stand, but with one seed of five: the whole comparison takes ten seconds."""
+    """Unchanged, except for one seed instead of five: the whole comparison takes ten seconds."""
     code = "\n".join(re.findall(r"```python\n(.*?)```", DOCS.read_text(), flags=re.DOTALL))
     assert code.count("range(5)") == 1
     exec(code.replace("range(5)", "range(1)"), {})

@@ -1,11 +1,12 @@
-"""Losses to inner products of task gradients.
+"""From losses to inner products of task gradients.
 
 - ``shared``: which parameters the tasks share, by name or by object
+- ``second``: makes the second backward pass cheaper
 - ``backward``: inner products from the graph of the losses (the only file that calls ``autograd.grad``)
-- ``forward``: the same by recomputing the losses along a direction, for those who can pass a closure
-- ``auto``: which of these to use, and what to do where one does not work
-- ``measure``: the functions others call
-- ``signals``: what a training step shows a method
+- ``forward``: the same by recomputing the losses along a direction, with a closure
+- ``auto``: chooses between these engines, and replaces one that fails
+- ``measure``: the functions that others call
+- ``signals``: what a method learns about a training step
 """
 
 from arml.gradients.auto import Auto, EngineFallbackWarning

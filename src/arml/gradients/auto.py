@@ -1,4 +1,4 @@
-"""Which engine answers, and what happens where one does not work."""
+"""Chooses the engine, and replaces one that does not work."""
 
 import warnings
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from arml._distributed import mean_of_numbers, mean_over_processes
 from arml.gradients.backward import (
     Engine,
     Gradient,
-    Losses,
+    TaskLosses,
     direction_gradients,
     dot,
     double_backward,
@@ -22,7 +22,7 @@ from arml.gradients.backward import (
 )
 
 CLOSURE = " If that grows with the number of tasks, pass a closure: reweighter(closure=...) stays cheap for any number."
-"""The remedy where there is no second derivative."""
+"""Advice for losses without a second derivative."""
 ONE_PASS = (
     "The compiled network allows one backward pass only, and an update of the weights needs more. Set "
     "torch._functorch.config.donated_buffer = False before the network is first called, and let the environment "
@@ -52,11 +52,11 @@ class EngineFallbackWarning(UserWarning):
 
 
 class Auto:
-    """The cheapest engine that works here; what fails once is not tried again, and one warning says so.
+    """The cheapest engine that works. An engine that fails once is not tried again, and one warning reports it.
 
-    Few tasks: :func:`pairwise`. More: :func:`double_backward`, or, where an operation has no second derivative (flash
-    attention, compiled graphs), :func:`one_by_one`. Engines made from a closure come first. What fails on one process
-    counts as failed on all of them.
+    Up to two auxiliary tasks: :func:`pairwise`. More: :func:`double_backward`, or, where an operation has no second
+    derivative (flash attention, compiled graphs), :func:`one_by_one`. Engines made from a closure come first. An engine
+    that fails on one process counts as failed on all of them.
     """
 
     def __init__(self) -> None:
@@ -64,15 +64,17 @@ class Auto:
         self._failed: set[str] = set()
         self._passed: set[str] = set()
 
-    def after(self, *first: Engine) -> "Auto":
-        """The same, with the same memory, but trying the engines ``first`` before its own."""
+    def prefer(self, *first: Engine) -> "Auto":
+        """A copy that tries the engines ``first`` before its own."""
+        # A shallow copy shares the sets: an engine that fails for one call must stay out of all later ones.
         other = copy(self)
         other._first = first
         return other
 
-    def __call__(self, losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
+    def __call__(self, losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
         """A [D, 1 + K], the mean over processes."""
         self._check_repeatable(losses, shared)
+        # Separate backward passes are cheaper than a second graph, as long as they are few.
         by_graph: list[Engine] = [pairwise] if len(losses) <= 3 else [double_backward, one_by_one]
         *attempts, last = [*self._first, *by_graph]
         for engine in attempts:
@@ -82,20 +84,24 @@ class Auto:
                 self._try_all_tasks(engine, losses, shared)
                 return attempt(engine, losses, shared, directions)
             except torch.OutOfMemoryError:
+                # A RuntimeError as well, but it says nothing about what the engine can do.
                 raise
             except RuntimeError as error:
                 self._give_up(engine, error)
+        # The last engine needs first derivatives only. Where even these fail, training fails: the caller must know.
         return attempt(last, losses, shared, directions)
 
-    def _check_repeatable(self, losses: Losses, shared: Sequence[Tensor]) -> None:
-        """Once: compiled code may overwrite in a backward pass what the next one needs, and does not always say so."""
+    def _check_repeatable(self, losses: TaskLosses, shared: Sequence[Tensor]) -> None:
+        """Once: a backward pass of compiled code may overwrite what the next one needs, without an error."""
         if check_repeatable.__name__ not in self._passed:
             self._passed.add(check_repeatable.__name__)
+            # The check costs two backward passes, and plain graphs do not need it.
             if is_compiled(losses):
                 check_repeatable(losses, shared)
 
-    def _try_all_tasks(self, engine: Engine, losses: Losses, shared: Sequence[Tensor]) -> None:
-        """Once: a direction in which every task counts, so that a task without second derivative is noticed."""
+    def _try_all_tasks(self, engine: Engine, losses: TaskLosses, shared: Sequence[Tensor]) -> None:
+        """Once: a direction with every task in it, so that a task without second derivative is noticed."""
+        # The sum that an engine checks leaves out tasks with c_i = 0, as all auxiliary tasks in c = e_0 have.
         if engine is double_backward and _name(engine) not in self._passed:
             attempt(engine, losses, shared, torch.ones(1, len(losses)))
             self._passed.add(_name(engine))
@@ -106,12 +112,13 @@ class Auto:
         warnings.warn(EngineFallbackWarning(_name(engine), reason), stacklevel=2)
 
 
-def check_repeatable(losses: Losses, shared: Sequence[Tensor]) -> None:
-    """Raises unless a second backward pass through the graph gives what the first one gave."""
+def check_repeatable(losses: TaskLosses, shared: Sequence[Tensor]) -> None:
+    """Raises unless a second backward pass through the graph gives the same as the first."""
     total = torch.stack(list(losses)).sum()
     try:
         first, second = (task_gradient(total, shared) for _ in range(2))
     except RuntimeError as error:
+        # torch refuses a second pass only where it knows; code from its cache on disk may give wrong numbers instead.
         if "donated" in str(error):
             raise ValueError(ONE_PASS) from error
         raise
@@ -120,16 +127,17 @@ def check_repeatable(losses: Losses, shared: Sequence[Tensor]) -> None:
         raise ValueError(ONE_PASS)
 
 
-def attempt(engine: Engine, losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
-    """What ``engine`` says, the mean over processes; raises on all processes if it fails on any.
+def attempt(engine: Engine, losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
+    """The answer of ``engine``, the mean over processes; raises on all processes if it fails on any.
 
-    A process on which it fails sends what the others wait for all the same.
+    A process on which it fails still sends what the others wait for.
     """
     sent = False
 
     def average(rs: Sequence[Gradient]) -> list[list[Tensor]]:
         nonlocal sent
         sent = True
+        # All directions travel in one message.
         means = mean_over_processes([part for r in rs for part in r])
         return [means[i : i + len(rs[0])] for i in range(0, len(means), len(rs[0]))]
 
@@ -141,8 +149,11 @@ def attempt(engine: Engine, losses: Losses, shared: Sequence[Tensor], directions
         raise
     except RuntimeError as error:
         failure = error
+        # Every all-reduce needs every process: without this one the others would wait until they time out.
         if not sent:
             average(direction_gradients(losses, shared, directions))
+    # All processes must drop the engine together, or their next messages would not match. The news travels with the
+    # products, so it costs no message of its own.
     products, failures = mean_of_numbers([products, products.new_tensor(float(failure is not None))])
     if failure is not None:
         raise failure

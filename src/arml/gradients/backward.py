@@ -17,36 +17,36 @@ from torch import Tensor
 from torch.autograd import grad
 
 from arml._distributed import mean_over_processes
-from arml.gradients.second import needless_products_left_out
+from arml.gradients.second import skip_needless_products
 
 Gradient: TypeAlias = Sequence[Tensor]
 """One tensor per shared parameter, at least float32; or a single tensor, all of them flattened."""
-Losses: TypeAlias = Sequence[Tensor]
-"""1 + K scalars. Not one vector: the derivative of one entry of a vector runs through the graphs of all others, too."""
+TaskLosses: TypeAlias = Sequence[Tensor]
+"""1 + K scalars. Not one vector: differentiating one entry of a vector would run through the graphs of all others."""
 Average: TypeAlias = Callable[[Sequence[Gradient]], list[list[Tensor]]]
 """r_1 ... r_D of this process -> their means over all processes."""
-Engine: TypeAlias = Callable[[Losses, Sequence[Tensor], Tensor, Average], Tensor]
+Engine: TypeAlias = Callable[[TaskLosses, Sequence[Tensor], Tensor, Average], Tensor]
 """(losses [1 + K], shared parameters, directions [D, 1 + K], average) -> this process's A [D, 1 + K]."""
 
 MISMATCH = 0.02
-"""How far sum_i w_i <g_i, r> may be from <sum_i w_i g_i, r>, as a share of sum_i |w_i <g_i, r>|: more is an error."""
+"""How far sum_i w_i <g_i, r> may be from <sum_i w_i g_i, r>, as a share of sum_i |w_i <g_i, r>|; more is an error."""
 
 
-def pairwise(losses: Losses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
-    """One backward pass and one stored gradient for each task: time and memory grow with K. Best for K <= 2."""
+def pairwise(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
+    """One backward pass and one stored gradient per task: time and memory grow with K. Best for K <= 2."""
     jacobian = _jacobian(losses, shared)
     rs = average([[r] for r in directions.to(jacobian) @ jacobian])
     return torch.stack([jacobian @ r for (r,) in rs])
 
 
-def one_by_one(losses: Losses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
-    """One backward pass for each task and each direction; memory does not grow with K. Works wherever training does."""
+def one_by_one(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
+    """One backward pass per task and per direction; memory does not grow with K. Works wherever training does."""
     rs = average(direction_gradients(losses, shared, directions))
     rows = [torch.stack([dot(g, r) for r in rs]) for g in (task_gradient(loss, shared) for loss in losses)]
     return torch.stack(rows, dim=1)
 
 
-def double_backward(losses: Losses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
+def double_backward(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
     """Differentiates the gradient of the weighted sum with respect to the weights: cost does not grow with K.
 
     u(w) = sum_i w_i g_i is linear in w, so d<u(w), r>/dw_i = <g_i, r>, at any w. Taking w = c_1 makes u the first r.
@@ -56,7 +56,7 @@ def double_backward(losses: Losses, shared: Sequence[Tensor], directions: Tensor
     u = differentiate((w * stacked).sum(), shared, create_graph=True)
     values = [part.detach() for part in u]
     rs = average([values, *direction_gradients(losses, shared, directions[1:])])
-    with needless_products_left_out(u):
+    with skip_needless_products(u):
         rows = [_slope(u, r, w) for r in rs]
     for row, r in zip(rows, rs, strict=True):
         check_sum(row, w, dot(values, r), "an operation hides its second derivative from autograd")
@@ -64,7 +64,7 @@ def double_backward(losses: Losses, shared: Sequence[Tensor], directions: Tensor
 
 
 def check_sum(row: Tensor, w: Tensor, expected: Tensor, reason: str) -> None:
-    """Raises unless sum_i w_i <g_i, r> is what the backward pass says, <sum_i w_i g_i, r>."""
+    """Raises unless sum_i w_i <g_i, r> equals <sum_i w_i g_i, r>, which a backward pass gives."""
     terms = (w.to(row) * row).detach()
     found, expected = terms.sum(), expected.detach()
     if expected.isfinite() and (found - expected).abs() > MISMATCH * terms.abs().sum():
@@ -73,19 +73,19 @@ def check_sum(row: Tensor, w: Tensor, expected: Tensor, reason: str) -> None:
         )
 
 
-def gram_matrix(losses: Losses, shared: Sequence[Tensor]) -> Tensor:
+def gram_matrix(losses: TaskLosses, shared: Sequence[Tensor]) -> Tensor:
     """All inner products <g_i, g_j>, [1 + K, 1 + K]. Needs every gradient at once: memory grows with K."""
     (jacobian,) = mean_over_processes([_jacobian(losses, shared)])
     return jacobian @ jacobian.T
 
 
-def gradient_norms(losses: Losses, shared: Sequence[Tensor]) -> Tensor:
-    """The length of every task's gradient, [1 + K]: one backward pass each, memory of one gradient."""
+def gradient_norms(losses: TaskLosses, shared: Sequence[Tensor]) -> Tensor:
+    """The length of every task's gradient, [1 + K]: one backward pass per task, memory for one gradient."""
     gradients = (mean_over_processes(task_gradient(loss, shared)) for loss in losses)
     return torch.stack([dot(g, g).sqrt() for g in gradients])
 
 
-def direction_gradients(losses: Losses, shared: Sequence[Tensor], directions: Tensor) -> list[Gradient]:
+def direction_gradients(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor) -> list[Gradient]:
     """r_d = sum_j c_dj g_j on this process's part of the batch, for every direction."""
     stacked = torch.stack(list(losses))
     return [task_gradient((c.to(stacked) * stacked).sum(), shared) for c in directions]
@@ -93,7 +93,7 @@ def direction_gradients(losses: Losses, shared: Sequence[Tensor], directions: Te
 
 def task_gradient(loss: Tensor, shared: Sequence[Tensor]) -> Gradient:
     """The gradient of one scalar, zero where it does not depend on a parameter."""
-    if not loss.requires_grad:  # a constant stands for a task that is not in the batch
+    if not loss.requires_grad:  # a constant stands for a task that is missing from the batch
         return [_zero(p) for p in shared]
     return differentiate(loss, shared, create_graph=False)
 
@@ -109,7 +109,7 @@ def dot(a: Gradient, b: Gradient) -> Tensor:
     return torch.stack([torch.dot(x.reshape(-1), y.reshape(-1)) for x, y in zip(a, b, strict=True)]).sum()
 
 
-def is_compiled(losses: Losses) -> bool:
+def is_compiled(losses: TaskLosses) -> bool:
     """Whether a part of the graph was made by ``torch.compile``."""
     found: set[object] = set()
     waiting = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
@@ -123,14 +123,14 @@ def is_compiled(losses: Losses) -> bool:
     return False
 
 
-def depends_on(losses: Losses, shared: Sequence[Tensor]) -> bool:
+def depends_on(losses: TaskLosses, shared: Sequence[Tensor]) -> bool:
     """Whether any of the losses was computed from any of the shared parameters."""
     parts = grad(torch.stack(list(losses)).sum(), shared, retain_graph=True, allow_unused=True)
     return any(part is not None for part in parts)
 
 
 def _slope(u: Gradient, r: Gradient, w: Tensor) -> Tensor:
-    """d<u(w), r>/dw, over the parameters that depend on w: those that a loss touches."""
+    """d<u(w), r>/dw, over the parameters that some loss depends on; only their u has a graph."""
     touched = [(part, along) for part, along in zip(u, r, strict=True) if part.requires_grad]
     if not touched:
         return torch.zeros_like(w)
@@ -140,7 +140,7 @@ def _slope(u: Gradient, r: Gradient, w: Tensor) -> Tensor:
 
 
 def is_untouched(part: Tensor) -> bool:
-    """Whether a part of a gradient is a single number wherever it is read, and that number is 0.
+    """Whether a part of a gradient is one expanded number, and that number is 0.
 
     >>> is_untouched(_zero(torch.ones(3))), is_untouched(torch.ones(1).expand(3)), is_untouched(torch.zeros(3))
     (True, False, False)
@@ -149,7 +149,7 @@ def is_untouched(part: Tensor) -> bool:
 
 
 def _zero(p: Tensor) -> Tensor:
-    """The gradient of a parameter that the loss does not touch: one number, wherever it is read."""
+    """The gradient of a parameter that the loss does not depend on: one 0, expanded without memory."""
     return torch.zeros((), dtype=torch.promote_types(p.dtype, torch.float32), device=p.device).expand(p.shape)
 
 
@@ -161,8 +161,8 @@ def _at_least_float32(part: Tensor) -> Tensor:
     return part.to(torch.promote_types(part.dtype, torch.float32))
 
 
-def _jacobian(losses: Losses, shared: Sequence[Tensor]) -> Tensor:
-    """[1 + K, P], filled row by row: rows put together at the end would need twice the memory."""
+def _jacobian(losses: TaskLosses, shared: Sequence[Tensor]) -> Tensor:
+    """All gradients, [1 + K, P], written row by row: stacking the rows at the end would need twice the memory."""
     dtype = torch.promote_types(_common_dtype(shared), torch.float32)
     rows = torch.empty(len(losses), sum(p.numel() for p in shared), dtype=dtype, device=losses[0].device)
     for row, loss in zip(rows, losses, strict=True):

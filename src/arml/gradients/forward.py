@@ -1,8 +1,8 @@
-"""Inner products by recomputing the losses along a direction: no second graph is kept, cost does not grow with K.
+"""Inner products by recomputing the losses along a direction: no second graph, and the cost does not grow with K.
 
 <g_i, r> is the derivative of L_i along r. A closure that recomputes the losses gives all of them in one pass with
-dual numbers, or in two plain passes by central differences. The passes leave no trace: buffers (BatchNorm
-statistics) and random state are as before, and random draws repeat those of the pass that made the losses.
+dual numbers, or in two plain passes by central differences. The passes leave no trace: they restore buffers (BatchNorm
+statistics) and random state, and repeat the random draws of the pass that made the losses.
 """
 
 import warnings
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from arml.gradients.backward import Average, Gradient, Losses, check_sum, direction_gradients, dot, is_untouched
+from arml.gradients.backward import Average, Gradient, TaskLosses, check_sum, direction_gradients, dot, is_untouched
 
 NOT_REPEATED = (
     "the closure does not repeat the losses (if it draws at random, call reweighter(closure=closure) without losses, "
@@ -33,44 +33,47 @@ class RandomState:
     )
 
     def restore(self) -> None:
-        """Random draws from here on repeat those that followed the making of this object."""
+        """Later random draws repeat those that followed the making of this object."""
         torch.set_rng_state(self.cpu)
         if self.accelerator is not None:
             torch.get_device_module().set_rng_state(self.accelerator)
 
 
 class Replay:
-    """Runs closures again without a trace: no graph, random draws repeated, random state and buffers as before.
+    """Runs closures again without a trace: no graph, the same random draws, then random state and buffers as before.
 
     Modules work on copies of their buffers: writing old values back would make autograd refuse the caller's backward.
-    Which modules a closure calls is seen by a hook. Compiled code is guarded against hooks and would be compiled anew
-    for each one; so once compiled modules were seen, the modules of that pass are used instead.
+    A hook finds the modules that a closure calls. Compiled code is guarded against hooks and would be recompiled for
+    each one; so once a pass has called compiled modules, its modules are remembered instead.
     """
 
     def __init__(self, *modules: nn.Module) -> None:
-        """Starts out with ``modules`` that certainly take part."""
+        """Starts with ``modules`` that every closure calls."""
         self._modules, self._saw_compiled = modules, False
 
     @contextmanager
     def __call__(self, start: RandomState | None) -> Iterator[None]:
-        """A pass that begins with the draws of ``start``; ``None``: with those of now."""
+        """A pass that repeats the draws from ``start``; ``None``: draws from the current state."""
+        # The caller's next draws must not depend on whether this step updated the weights.
         now = RandomState()
         if start is not None:
             start.restore()
         try:
-            with torch.no_grad(), self._lent_buffers():
+            with torch.no_grad(), self._lend_buffers():
                 yield
         finally:
             now.restore()
 
     @contextmanager
-    def _lent_buffers(self) -> Iterator[None]:
+    def _lend_buffers(self) -> Iterator[None]:
         kept: dict[nn.Module, dict[str, Tensor | None]] = {}
 
         def lend(module: nn.Module, _: object = None) -> None:
+            # torch.compile traces this hook, too: exchanging buffers would become part of the compiled code.
             if torch.compiler.is_compiling():
                 return
             for part in module.modules():
+                # A module that is called twice still gets the caller's buffers back, not the first copies.
                 if part not in kept:
                     kept[part] = dict(part._buffers)
                     part._buffers.update({name: b.clone() for name, b in part._buffers.items() if b is not None})
@@ -78,18 +81,22 @@ class Replay:
         for module in self._modules:
             lend(module)
         try:
-            with nullcontext() if self._saw_compiled else _module_calls(lend):
+            with nullcontext() if self._saw_compiled else _watch_calls(lend):
                 yield
         finally:
             for part, buffers in kept.items():
                 part._buffers.update(buffers)
+            # Only the wrapper of a compiled module has this attribute.
             if any(hasattr(part, "_orig_mod") for part in kept):
                 self._modules, self._saw_compiled = tuple(kept), True
 
 
 @dataclass(frozen=True)
 class DualNumbers:
-    """One pass in which every shared parameter of ``module`` carries its part of the direction as a tangent."""
+    """One pass in which every shared parameter of ``module`` carries its part of the direction as a tangent.
+
+    A dual number is a new tensor. It must be put where the network reads the parameter, so the module is needed.
+    """
 
     closure: Callable[[], Tensor]
     """Recomputes the losses, [1 + K]."""
@@ -99,21 +106,22 @@ class DualNumbers:
     """Random state before the losses were first computed; ``None``: the closure draws nothing at random."""
     replay: Replay = field(default_factory=Replay)
 
-    def __call__(self, losses: Losses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
+    def __call__(self, losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
         """A [D, 1 + K]; see :data:`arml.gradients.backward.Engine`."""
-        return _along(self._derivative, losses, shared, directions, average)
+        return _directional_derivatives(self._derivative, losses, shared, directions, average)
 
     def _derivative(self, shared: Sequence[Tensor], r: Gradient) -> Tensor:
         with forward_ad.dual_level(), self.replay(self.start):
-            duals = {id(p): _dual(p.detach(), part.to(p)) for p, part in _touched(shared, r)}
-            with _replaced(self.module, duals):
+            duals = {id(p): _make_dual(p.detach(), part.to(p)) for p, part in _touched_parameters(shared, r)}
+            with _replace_parameters(self.module, duals):
                 primal, tangent = forward_ad.unpack_dual(self.closure())
+            # Without a tangent, no loss depends on any of these parameters.
             return torch.zeros_like(primal) if tangent is None else tangent.clone()
 
 
 @dataclass(frozen=True)
 class CentralDifferences:
-    """Two plain passes at theta +- h r: relative error about 1e-3 in float32, works where nothing else does."""
+    """Two plain passes at theta +- h r: relative error about 1e-3 in float32, works where other engines do not."""
 
     closure: Callable[[], Tensor]
     """Recomputes the losses, [1 + K]."""
@@ -121,34 +129,35 @@ class CentralDifferences:
     """Random state before the losses were first computed; ``None``: the closure draws nothing at random."""
     replay: Replay = field(default_factory=Replay)
 
-    def __call__(self, losses: Losses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
+    def __call__(self, losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
         """A [D, 1 + K]; see :data:`arml.gradients.backward.Engine`."""
-        return _along(self._derivative, losses, shared, directions, average)
+        return _directional_derivatives(self._derivative, losses, shared, directions, average)
 
     def _derivative(self, shared: Sequence[Tensor], r: Gradient) -> Tensor:
         length = dot(r, r).sqrt()
-        if length == 0:
+        if length == 0:  # h would be infinite; the pass gives the shape of the answer
             return torch.zeros_like(self._losses_at(shared, r, 0.0))
         precision = max(torch.finfo(p.dtype).eps for p in shared)
         # Kinks (ReLU) make the error grow like h, rounding like 1 / h: the best h goes with the root of the precision.
+        # Divided by the length of r, the step is as long for small gradients as for large ones.
         h = float(precision**0.5 / 2 / length)
         return (self._losses_at(shared, r, h) - self._losses_at(shared, r, -h)) / (2 * h)
 
     def _losses_at(self, shared: Sequence[Tensor], r: Gradient, h: float) -> Tensor:
-        with self.replay(self.start), _moved(shared, r, h):
+        with self.replay(self.start), _shift_parameters(shared, r, h):
             return self.closure()
 
 
-def _dual(primal: Tensor, tangent: Tensor) -> Tensor:
+def _make_dual(primal: Tensor, tangent: Tensor) -> Tensor:
     with warnings.catch_warnings():  # torch's first dual number loads a part of torch that torch calls deprecated
         warnings.simplefilter("ignore", DeprecationWarning)
         dual: Tensor = forward_ad.make_dual(primal, tangent)
     return dual
 
 
-def _along(
+def _directional_derivatives(
     derivative: Callable[[Sequence[Tensor], Gradient], Tensor],
-    losses: Losses,
+    losses: TaskLosses,
     shared: Sequence[Tensor],
     directions: Tensor,
     average: Average,
@@ -157,17 +166,18 @@ def _along(
     rs = average(local)
     rows = [derivative(shared, r) for r in rs]
     for row, c, mine, r in zip(rows, directions, local, rs, strict=True):
-        # Any other random draw, or a parameter that dual numbers do not reach, breaks this.
+        # Another random draw, or a parameter that dual numbers do not reach, breaks this sum. The gradient in it is the
+        # local one, because the closure recomputes the losses of this process only.
         check_sum(row, c, dot(mine, r), NOT_REPEATED)
     return torch.stack(rows)
 
 
 @contextmanager
-def _module_calls(hook: Callable[[nn.Module, object], None]) -> Iterator[None]:
+def _watch_calls(hook: Callable[[nn.Module, object], None]) -> Iterator[None]:
     """Calls ``hook`` before every call of any module."""
     handle = register_module_forward_pre_hook(hook)
     try:
-        with warnings.catch_warnings():  # a compiled module says that it calls the hook twice: harmless here
+        with warnings.catch_warnings():  # a compiled module warns that it calls the hook twice: harmless here
             warnings.filterwarnings("ignore", message=".*there are global hooks on modules")
             yield
     finally:
@@ -175,12 +185,13 @@ def _module_calls(hook: Callable[[nn.Module, object], None]) -> Iterator[None]:
 
 
 @contextmanager
-def _replaced(module: nn.Module, replacements: dict[int, Tensor]) -> Iterator[None]:
-    """Parameters of ``module`` (by identity, so tied ones in every place) stand aside for other tensors."""
+def _replace_parameters(module: nn.Module, replacements: dict[int, Tensor]) -> Iterator[None]:
+    """Puts other tensors in the places of parameters, found by identity: tied ones are replaced in every place."""
     places = [(part, name, p) for part in module.modules() for name, p in part._parameters.items() if p is not None]
     places = [(part, name, p) for part, name, p in places if id(p) in replacements]
     try:
         for part, name, p in places:
+            # An assignment to the attribute would raise: torch accepts nothing but a Parameter there.
             part._parameters[name] = replacements[id(p)]  # type: ignore[assignment]
         yield
     finally:
@@ -189,12 +200,12 @@ def _replaced(module: nn.Module, replacements: dict[int, Tensor]) -> Iterator[No
 
 
 @contextmanager
-def _moved(shared: Sequence[Tensor], r: Gradient, h: float) -> Iterator[None]:
-    """Parameters stand at theta + h r.
+def _shift_parameters(shared: Sequence[Tensor], r: Gradient, h: float) -> Iterator[None]:
+    """Moves parameters to theta + h r.
 
     ``.data`` is exchanged, not written to: the caller's graph still refers to the old values.
     """
-    touched = _touched(shared, r)
+    touched = _touched_parameters(shared, r)
     origin = [p.data for p, _ in touched]
     try:
         for p, part in touched:
@@ -205,6 +216,7 @@ def _moved(shared: Sequence[Tensor], r: Gradient, h: float) -> Iterator[None]:
             p.data = data
 
 
-def _touched(shared: Sequence[Tensor], r: Gradient) -> list[tuple[Tensor, Tensor]]:
-    """Parameters with their parts of the direction, without those that no loss touches."""
+def _touched_parameters(shared: Sequence[Tensor], r: Gradient) -> list[tuple[Tensor, Tensor]]:
+    """Parameters with their parts of the direction, without those that no loss depends on."""
+    # Their part is one expanded 0; a tangent or a copy of such a parameter would take the memory of all its entries.
     return [(p, part) for p, part in zip(shared, r, strict=True) if not is_untouched(part)]

@@ -1,4 +1,4 @@
-"""The door: losses and shared parameters in any accepted form in, inner products out."""
+"""The public functions: they take losses and shared parameters in any accepted form, and return inner products."""
 
 from collections.abc import Sequence
 
@@ -7,17 +7,17 @@ from torch import Tensor
 
 from arml.gradients import backward
 from arml.gradients.auto import Auto, attempt
-from arml.gradients.backward import Engine, Losses
-from arml.gradients.shared import Shared, by_name
+from arml.gradients.backward import Engine, TaskLosses
+from arml.gradients.shared import Shared, parameters_by_name
 
 
 def alignment(
-    losses: Tensor | Losses, shared: Shared, directions: Tensor, *, engine: Engine | Auto | None = None
+    losses: Tensor | TaskLosses, shared: Shared, directions: Tensor, *, engine: Engine | Auto | None = None
 ) -> Tensor:
-    """A [D, 1 + K] with A_di = <g_i, sum_j c_dj g_j>, g_i the gradient of ``losses[i]`` to the shared parameters.
+    """A [D, 1 + K] with A_di = <g_i, sum_j c_dj g_j>, g_i the gradient of ``losses[i]``.
 
-    ``losses`` are scalars, main task first; a list of them is cheaper to take apart than a stacked vector. Frozen
-    parameters are left out. The graph of ``losses`` stays usable, and no ``.grad`` is touched.
+    Gradients are with respect to the shared parameters; frozen ones are left out. ``losses`` are scalars, main task
+    first; a list is cheaper than a stacked vector. The graph of ``losses`` stays usable, and no ``.grad`` is touched.
 
     >>> theta = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> losses = torch.stack([theta.sum(), theta[0] ** 2])          # gradients (1, 1) and (2, 0)
@@ -36,7 +36,7 @@ def alignment(
         return attempt(engine, scalars, trainable, directions)
 
 
-def gram(losses: Tensor | Losses, shared: Shared) -> Tensor:
+def gram(losses: Tensor | TaskLosses, shared: Shared) -> Tensor:
     """The Gram matrix <g_i, g_j> of the task gradients, [1 + K, 1 + K].
 
     >>> theta = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -51,7 +51,7 @@ def gram(losses: Tensor | Losses, shared: Shared) -> Tensor:
         return backward.gram_matrix(scalars, trainable)
 
 
-def norms(losses: Tensor | Losses, shared: Shared) -> Tensor:
+def norms(losses: Tensor | TaskLosses, shared: Shared) -> Tensor:
     """The length ||g_i|| of every task's gradient, [1 + K].
 
     >>> theta = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -65,7 +65,7 @@ def norms(losses: Tensor | Losses, shared: Shared) -> Tensor:
         return backward.gradient_norms(scalars, trainable)
 
 
-def _scalars(losses: Tensor | Losses) -> Losses:
+def _scalars(losses: Tensor | TaskLosses) -> TaskLosses:
     scalars = list(losses) if not isinstance(losses, Tensor) or losses.ndim else [losses]
     shapes = [tuple(loss.shape) for loss in scalars]
     if len(scalars) < 2 or any(shapes) or not any(loss.requires_grad for loss in scalars):
@@ -77,4 +77,4 @@ def _scalars(losses: Tensor | Losses) -> Losses:
 
 
 def _trainable(shared: Shared) -> Sequence[Tensor]:
-    return [p for p in by_name(shared).values() if p.requires_grad]
+    return [p for p in parameters_by_name(shared).values() if p.requires_grad]

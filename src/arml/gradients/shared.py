@@ -1,4 +1,4 @@
-"""Which parameters the tasks share: chosen by name or by object, never by position."""
+"""The parameters that the tasks share: chosen by name or by object, never by position."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
@@ -35,7 +35,7 @@ def shared_parameters(module: nn.Module, *names: str) -> dict[str, Tensor]:
     return {full: p for full, p in parameters.items() if any(_lies_below(full, name) for name in names)}
 
 
-def by_name(shared: Shared) -> dict[str, Tensor]:
+def parameters_by_name(shared: Shared) -> dict[str, Tensor]:
     """All accepted forms of ``shared`` as one dictionary without repetitions (tied weights count once)."""
     if isinstance(shared, Tensor):
         raise TypeError("`shared` is a single tensor. Pass a module, or a list or dictionary of parameters.")
@@ -57,8 +57,8 @@ def by_name(shared: Shared) -> dict[str, Tensor]:
     return {name: p for name, p in named.items() if unique[id(p)] == name}
 
 
-def below(named: Mapping[str, Tensor], layer: str | None) -> dict[str, Tensor]:
-    """The part of ``named`` that belongs to ``layer``; everything for ``None``."""
+def parameters_of_layer(named: Mapping[str, Tensor], layer: str | None) -> dict[str, Tensor]:
+    """The parameters in ``named`` that belong to ``layer``; all of them for ``None``."""
     if layer is None:
         return dict(named)
     chosen = {name: p for name, p in named.items() if _lies_below(name, layer)}

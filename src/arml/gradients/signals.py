@@ -1,4 +1,4 @@
-"""What one training step shows a method."""
+"""What a method learns about one training step."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from torch import Tensor
 class Signals(NamedTuple):
     """Losses and inner products of a step. Index 0 is always the main task; K is the number of auxiliary tasks.
 
-    Entries of tasks that are missing from the batch are 0, and ``present`` says which ones those are.
+    Entries of tasks that are missing from the batch are 0; ``present`` marks the others.
     """
 
     losses: Tensor
@@ -19,12 +19,12 @@ class Signals(NamedTuple):
     gram: Tensor | None = None
     """[1 + K, 1 + K]: <g_i, g_j>, for methods that need it."""
     norms: Tensor | None = None
-    """[1 + K]: ||g_i||, for methods that need no more of the gradients."""
+    """[1 + K]: ||g_i||, for methods that need only norms."""
     present: Tensor | None = None
     """[1 + K] of bool; ``None`` when every task is in the batch."""
     stride: float = 1.0
     """How many times its own step size a method should step: more than 1 where updates are rare."""
 
-    def seen(self) -> Tensor:
+    def presence(self) -> Tensor:
         """[1 + K] of bool: which tasks the batch holds."""
         return torch.ones_like(self.losses, dtype=torch.bool) if self.present is None else self.present

@@ -1,4 +1,4 @@
-"""Inner products to weights: one paper, one file, one frozen dataclass of settings each."""
+"""From inner products to weights. Each paper has one file and one frozen dataclass of settings."""
 
 from arml.methods._simplex import project_to_simplex
 from arml.methods.adaloss import AdaLoss

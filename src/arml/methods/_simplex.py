@@ -1,4 +1,4 @@
-"""Projections onto the weights that are not negative and have a given sum."""
+"""Projections onto non-negative weights with a given sum."""
 
 from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
@@ -41,7 +41,7 @@ def _project(v: Tensor, total: float | Tensor) -> Tensor:
 
 
 def shift_and_clamp(v: Tensor, total: float | Tensor) -> Tensor:
-    """What the ARML release does: shift to the right sum, then cut at 0. The sum may end up above ``total``.
+    """The rule of the ARML release: shift to the right sum, then clamp at 0. The sum may end up above ``total``.
 
     >>> shift_and_clamp(torch.tensor([2.5, 0.1]), total=2.0)
     tensor([2.2000, 0.0000])
@@ -51,7 +51,7 @@ def shift_and_clamp(v: Tensor, total: float | Tensor) -> Tensor:
     return (v + (total - v.sum()) / len(v)).clamp(min=0)
 
 
-def projection_named(name: Projection) -> Callable[[Tensor, float | Tensor], Tensor]:
+def choose_projection(name: Projection) -> Callable[[Tensor, float | Tensor], Tensor]:
     """The projection behind the setting ``projection``."""
     table: dict[str, Callable[[Tensor, float | Tensor], Tensor]] = {
         "euclidean": project_to_simplex,

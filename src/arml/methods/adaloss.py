@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
-from arml.methods.base import Method, Weights, beside_main, check_positive
+from arml.methods.base import Method, Weights, check_positive, prepend_main
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class AdaLoss(Method[Weights]):
 
     def update(self, state: Weights, signals: Signals) -> tuple[Tensor, Weights]:
         """The reciprocal of every auxiliary loss."""
-        losses, here = signals.losses[1:], signals.seen()[1:]
+        losses, here = signals.losses[1:], signals.presence()[1:]
         positive = losses > 0
         if bool((here & ~positive).any()):
             given = ", ".join(f"{loss:.4g}" for loss in losses[here & ~positive].tolist())
@@ -42,5 +42,5 @@ class AdaLoss(Method[Weights]):
                 stacklevel=2,
             )
         alpha = torch.where(here & positive, 1 / (losses.clamp(min=0) + self.epsilon), state.weights[1:])
-        weights = beside_main(alpha)
+        weights = prepend_main(alpha)
         return weights, Weights(weights)

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
-from arml.methods._simplex import Projection, projection_named
-from arml.methods.base import Method, asked_for, beside_main, check_positive, steerable
+from arml.methods._simplex import Projection, choose_projection
+from arml.methods.base import Method, check_positive, prepend_main, require, steerable_tasks
 
 
 class ARMLMemory(NamedTuple):
-    """Weights in force, and the size of the slopes so far (for ``scale_free``)."""
+    """The current weights, and the size of the slopes so far (for ``scale_free``)."""
 
     weights: Tensor
     mean_square: Tensor
@@ -25,7 +25,7 @@ class ARML(Method[ARMLMemory]):
 
     .. math:: \min_{\alpha \ge 0,\ \sum_k \alpha_k = K} \Bigl\| g_0 - \sum_k \alpha_k g_k \Bigr\|^2
 
-    by one projected gradient step an update. With :math:`r = g_0 - \sum_k \alpha_k g_k` the slope is
+    by one projected gradient step per update. With :math:`r = g_0 - \sum_k \alpha_k g_k` the slope is
     :math:`-2 \langle g_k, r \rangle`, so inner products with the one direction c = (1, -alpha) are enough.
 
     Shi et al., *Auxiliary Task Reweighting for Minimum-data Learning*, NeurIPS 2020, Algorithm 1 and, without
@@ -45,7 +45,7 @@ class ARML(Method[ARMLMemory]):
 
     def __post_init__(self) -> None:
         check_positive(self, lr=self.lr)
-        projection_named(self.projection)
+        choose_projection(self.projection)
         if not 0 <= self.decay < 1:
             raise ValueError(f"ARML: `decay` should be in [0, 1). Got {self.decay!r}.")
 
@@ -59,18 +59,18 @@ class ARML(Method[ARMLMemory]):
 
     def update(self, state: ARMLMemory, signals: Signals) -> tuple[Tensor, ARMLMemory]:
         """One projected step of the tasks that are present; the others keep their weight."""
-        here = steerable(signals)
+        here = steerable_tasks(signals)
         if not bool(here.any()):
             return state.weights, state
         alpha = state.weights[1:]
         step, state = self.step(state, signals, here)
         alpha = self.move(alpha, step, here, total=len(alpha))
-        weights = beside_main(alpha)
+        weights = prepend_main(alpha)
         return weights, state._replace(weights=weights)
 
     def step(self, state: ARMLMemory, signals: Signals, here: Tensor) -> tuple[Tensor, ARMLMemory]:
-        """beta times the slope [K], scaled if ``scale_free``; and the memory of its size."""
-        slope, lr = -2 * asked_for(signals.alignment, "an alignment")[0, 1:], self.lr * signals.stride
+        """beta times the slope [K], scaled if ``scale_free``, and the new memory."""
+        slope, lr = -2 * require(signals.alignment, "an alignment")[0, 1:], self.lr * signals.stride
         if not self.scale_free:
             return lr * slope, state
         mean_square = self.decay * state.mean_square + (1 - self.decay) * slope[here].square().mean()
@@ -83,7 +83,7 @@ class ARML(Method[ARMLMemory]):
         """``alpha`` moved by ``-step`` where ``free``, with all weights summing to ``total``."""
         if not bool(free.any()):
             return alpha
-        project = projection_named(self.projection)
+        project = choose_projection(self.projection)
         moved = alpha.clone()
         moved[free] = project((alpha - step)[free], (total - alpha[~free].sum()).clamp(min=0))
         return moved

@@ -1,4 +1,4 @@
-"""The one interface of every method: losses and inner products of a step to one weight per task."""
+"""The interface of every method: it turns losses and inner products of a step into one weight per task."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
@@ -13,7 +13,7 @@ S = TypeVar("S", bound=tuple[Tensor, ...])
 
 @dataclass(frozen=True)
 class Needs:
-    """What a method must be shown besides the losses and the directions it asks for."""
+    """What a method needs in addition to losses and directions."""
 
     losses: bool = True
     """``False``: the weights never change, whatever the losses are."""
@@ -36,7 +36,7 @@ class Method(Protocol[S]):
         ...
 
     def needs(self) -> Needs:
-        """What to measure besides losses and directions. Nothing, unless a method says otherwise."""
+        """What to measure in addition to losses and directions: nothing, unless a method overrides this."""
         return Needs()
 
     def directions(self, state: S) -> Tensor | None:
@@ -58,15 +58,15 @@ class Weights(NamedTuple):
     weights: Tensor
 
 
-def beside_main(alpha: Tensor) -> Tensor:
-    """Weights of all tasks [1 + K] from those of the auxiliary tasks [K]: the main task counts 1."""
+def prepend_main(alpha: Tensor) -> Tensor:
+    """The weights of all tasks [1 + K] from those of the auxiliary tasks [K]: the main task has weight 1."""
     return torch.cat([alpha.new_ones(1), alpha])
 
 
-def steerable(signals: Signals) -> Tensor:
+def steerable_tasks(signals: Signals) -> Tensor:
     """[K] of bool: auxiliary tasks that can be compared with the main task, because both are in the batch."""
-    seen = signals.seen()
-    return seen[1:] & seen[0]
+    present = signals.presence()
+    return present[1:] & present[0]
 
 
 def main_direction(weights: Tensor) -> Tensor:
@@ -76,8 +76,8 @@ def main_direction(weights: Tensor) -> Tensor:
     return c.unsqueeze(0)
 
 
-def asked_for(answer: Tensor | None, what: str) -> Tensor:
-    """The measured ``answer``, or an error that says which part of the signals is missing."""
+def require(answer: Tensor | None, what: str) -> Tensor:
+    """The measured ``answer``; raises if that part of the signals is missing."""
     if answer is None:
         raise ValueError(
             f"The method asked for {what}, but the signals hold none. Measure what the method says it needs."

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
-from arml.methods.base import Method, Weights, asked_for, beside_main, main_direction, steerable
+from arml.methods.base import Method, Weights, main_direction, prepend_main, require, steerable_tasks
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class CosineSim(Method[Weights]):
 
     def update(self, state: Weights, signals: Signals) -> tuple[Tensor, Weights]:
         """1 for tasks that agree with the main task at this step, 0 for the others."""
-        here = steerable(signals)
+        here = steerable_tasks(signals)
         if not bool(here.any()):
             return state.weights, state
-        agrees = asked_for(signals.alignment, "an alignment")[0, 1:] > 0
-        weights = beside_main(torch.where(here, agrees.to(state.weights), state.weights[1:]))
+        agrees = require(signals.alignment, "an alignment")[0, 1:] > 0
+        weights = prepend_main(torch.where(here, agrees.to(state.weights), state.weights[1:]))
         return weights, Weights(weights)

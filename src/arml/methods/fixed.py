@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
-from arml.methods.base import Method, Needs, Weights, beside_main
+from arml.methods.base import Method, Needs, Weights, prepend_main
 
 
 @dataclass(frozen=True)
 class Fixed(Method[Weights]):
-    """Given weights, one for each auxiliary task in their order; the main task counts 1.
+    """Given weights, one per auxiliary task in their order; the main task has weight 1.
 
-    For grid searches and oracles. All zeros trains on the main task alone.
+    For grid searches and oracles. Weights of 0 train the main task alone.
     """
 
     weights: Sequence[float]
@@ -35,7 +35,7 @@ class Fixed(Method[Weights]):
                 f"Fixed holds {len(self.weights)} weights {self.weights}, but there are {len(like) - 1} auxiliary "
                 "tasks. Give one weight for each of them; the main task's weight is always 1."
             )
-        return Weights(beside_main(torch.tensor(self.weights, dtype=like.dtype, device=like.device)))
+        return Weights(prepend_main(torch.tensor(self.weights, dtype=like.dtype, device=like.device)))
 
     def update(self, state: Weights, signals: Signals) -> tuple[Tensor, Weights]:
         """The same weights."""

@@ -8,11 +8,11 @@ from torch import Tensor
 
 from arml.gradients.signals import Signals
 from arml.methods.arml import ARML, ARMLMemory
-from arml.methods.base import Method, asked_for, beside_main, main_direction, steerable
+from arml.methods.base import Method, main_direction, prepend_main, require, steerable_tasks
 
 
 class GatedMemory(NamedTuple):
-    """ARML's memory; of every task the running agreement with the main one, whether it is on, and its updates [K]."""
+    """ARML's memory, then per task [K]: the running agreement with the main one, whether it is on, and its updates."""
 
     weights: Tensor
     mean_square: Tensor
@@ -29,8 +29,8 @@ class GatedARML(Method[GatedMemory]):
     .. math:: a_k \leftarrow d\, a_k + (1 - d) \langle g_0, g_k \rangle
 
     Task k is on iff :math:`a_k > 0`. ARML's projected step runs on the tasks that are on, with their weights summing to
-    their number. A task that comes back on starts from weight 1. With all tasks off the main task is trained alone:
-    the fixed sum of ARML, which must spend K on something even when every task misleads, is what this removes.
+    their number. A task that comes back on starts from weight 1. With all tasks off the main task is trained alone.
+    ARML itself must spend its fixed sum K on something, even when every task misleads.
 
     A single product says little, so a task stays on for its first ``warmup`` updates: plain ARML, while agreement is
     gathered. Ours, not in the paper.
@@ -41,7 +41,7 @@ class GatedARML(Method[GatedMemory]):
     decay: float = 0.97
     """d, how slowly past agreement is forgotten."""
     warmup: int = 30
-    """Updates of a task before it can be switched off; about as many as the agreement remembers."""
+    """Updates of a task before it can be switched off; about the memory of the agreement."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.decay < 1:
@@ -56,24 +56,24 @@ class GatedARML(Method[GatedMemory]):
 
     def directions(self, state: GatedMemory) -> Tensor:
         """c = (1, -alpha) for the step, c = e_0 for the gate."""
-        return torch.cat([self.arml.directions(_of_arml(state)), main_direction(state.weights)])
+        return torch.cat([self.arml.directions(_arml_memory(state)), main_direction(state.weights)])
 
     def update(self, state: GatedMemory, signals: Signals) -> tuple[Tensor, GatedMemory]:
         """Gates from the agreement so far, then ARML's step on the tasks that are on."""
-        here = steerable(signals)
+        here = steerable_tasks(signals)
         if not bool(here.any()):
             return state.weights, state
-        products = asked_for(signals.alignment, "an alignment")[1, 1:]
+        products = require(signals.alignment, "an alignment")[1, 1:]
         agreement = torch.where(here, self.decay * state.agreement + (1 - self.decay) * products, state.agreement)
         gathered = state.gathered + here.to(state.gathered)
         on = torch.where(here, (agreement > 0) | (gathered <= self.warmup), state.on)
         alpha = state.weights[1:]
         alpha = torch.where(on, torch.where(state.on, alpha, torch.ones_like(alpha)), torch.zeros_like(alpha))
-        step, memory = self.arml.step(_of_arml(state), signals, here)
+        step, memory = self.arml.step(_arml_memory(state), signals, here)
         alpha = self.arml.move(alpha, step, on & here, total=on.sum())
-        weights = beside_main(alpha)
+        weights = prepend_main(alpha)
         return weights, GatedMemory(*memory._replace(weights=weights), agreement, on, gathered)
 
 
-def _of_arml(state: GatedMemory) -> ARMLMemory:
+def _arml_memory(state: GatedMemory) -> ARMLMemory:
     return ARMLMemory(state.weights, state.mean_square, state.updates)

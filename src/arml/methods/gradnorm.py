@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
-from arml.methods.base import Method, Needs, asked_for, beside_main, check_positive
+from arml.methods.base import Method, Needs, check_positive, prepend_main, require
 
 
 class GradNormMemory(NamedTuple):
-    """Weights in force, and the first loss seen of every auxiliary task [K] (NaN: none yet)."""
+    """The current weights, and the first loss of every auxiliary task [K] (NaN: none yet)."""
 
     weights: Tensor
     first: Tensor
@@ -27,10 +27,10 @@ class GradNorm(Method[GradNormMemory]):
         w_k \leftarrow w_k - \beta\, \mathrm{sign}(G_k - \bar G \rho_k^{a}) \|g_k\|
 
     then the weights are scaled to the sum K. A slow task has a large :math:`\rho_k`, so its target is high and it gains
-    weight. Chen et al., *GradNorm*, ICML 2018, for the auxiliary tasks; the main task counts 1, as in the
+    weight. Chen et al., *GradNorm*, ICML 2018, for the auxiliary tasks; the main task has weight 1, as in the
     ARML release (which also differentiates through the mean norm; the paper's text holds it fixed, and so do we).
 
-    The rate of a task whose loss is, or began, near or below zero has no meaning: it counts as average.
+    A task whose loss is, or began, near or below zero has no meaningful rate: it counts as average.
     """
 
     lr: float = 0.025
@@ -56,15 +56,15 @@ class GradNorm(Method[GradNormMemory]):
         return GradNormMemory(torch.ones_like(like), torch.full_like(like[1:], float("nan")))
 
     def update(self, state: GradNormMemory, signals: Signals) -> tuple[Tensor, GradNormMemory]:
-        """One step of the weights of the tasks that are present, whose sum does not change."""
-        here = signals.seen()[1:]
+        """One step of the weights of the tasks that are present; their sum does not change."""
+        here = signals.presence()[1:]
         if not bool(here.any()):
             return state.weights, state
-        lengths, losses = asked_for(signals.norms, "norms")[1:], signals.losses[1:]
+        lengths, losses = require(signals.norms, "norms")[1:], signals.losses[1:]
         first = torch.where(here & state.first.isnan(), losses, state.first)
         alpha = state.weights[1:].clone()
         alpha[here] = self._step(alpha[here], lengths[here], self._rates(losses[here], first[here]), signals.stride)
-        weights = beside_main(alpha)
+        weights = prepend_main(alpha)
         return weights, GradNormMemory(weights, first)
 
     def _rates(self, losses: Tensor, first: Tensor) -> Tensor:
@@ -77,5 +77,5 @@ class GradNorm(Method[GradNormMemory]):
         weighted = alpha * lengths
         target = weighted.mean() * rates**self.asymmetry
         moved = (alpha - self.lr * stride * torch.sign(weighted - target) * lengths).clamp(min=0)
-        # A step so long that it would switch every task off is not taken.
+        # A step long enough to switch every task off leaves no weights to scale: it is not taken.
         return moved * (alpha.sum() / moved.sum()) if bool(moved.sum() > 0) else alpha

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
-from arml.methods.base import Method, asked_for, beside_main, check_positive, main_direction, steerable
+from arml.methods.base import Method, check_positive, main_direction, prepend_main, require, steerable_tasks
 
 
 class OLAUXMemory(NamedTuple):
-    """Weights in force, inner products summed since the last change [K], and how many updates that was."""
+    """The current weights, the sum of inner products since they last changed [K], and the updates since then."""
 
     weights: Tensor
     accumulated: Tensor
@@ -49,15 +49,15 @@ class OLAUX(Method[OLAUXMemory]):
 
     def update(self, state: OLAUXMemory, signals: Signals) -> tuple[Tensor, OLAUXMemory]:
         """Adds up inner products; every ``horizon`` updates the weights move by their sum."""
-        here = steerable(signals)
+        here = steerable_tasks(signals)
         if not bool(here.any()):
             return state.weights, state
-        products = asked_for(signals.alignment, "an alignment")[0, 1:]
+        products = require(signals.alignment, "an alignment")[0, 1:]
         accumulated = state.accumulated + torch.where(here, products, torch.zeros_like(products))
         if state.updates + 1 < self.horizon:
             return state.weights, state._replace(accumulated=accumulated, updates=state.updates + 1)
         moved = (state.weights[1:] + self.lr * signals.stride * accumulated).clamp(min=0)
-        weights = beside_main(torch.where(here, moved, state.weights[1:]))
-        # What a task that is missing now has gathered waits for its next turn.
+        weights = prepend_main(torch.where(here, moved, state.weights[1:]))
+        # A task that is missing now keeps its sum for the next change of the weights.
         left = torch.where(here, torch.zeros_like(accumulated), accumulated)
         return weights, OLAUXMemory(weights, left, torch.zeros_like(state.updates))

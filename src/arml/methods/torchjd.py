@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
-from arml.methods.base import Method, Needs, asked_for
+from arml.methods.base import Method, Needs, require
 
 if TYPE_CHECKING:
     from torchjd.aggregation import Weighting
 
 
 class TorchJDMemory(NamedTuple):
-    """Weights in force, and how many updates there were (the seed of weightings that draw at random)."""
+    """The current weights, and the number of updates (part of the seed of weightings that draw at random)."""
 
     weights: Tensor
     updates: Tensor
@@ -24,7 +24,7 @@ class TorchJDMemory(NamedTuple):
 class TorchJD(Method[TorchJDMemory]):
     """Any of TorchJD's weightings of the Gram matrix: MGDA, CAGrad, UPGrad, ... Needs ``pip install arml[torchjd]``.
 
-    They treat all tasks alike, so the main task's weight is theirs to choose, too; negative weights become
+    They treat all tasks alike, so they also choose the main task's weight; negative weights become
     0. Random draws come from ``seed`` and the number of updates, and leave the global random state alone. Weightings
     that keep memory of their own cannot be resumed exactly and are refused.
     """
@@ -54,10 +54,10 @@ class TorchJD(Method[TorchJDMemory]):
 
     def update(self, state: TorchJDMemory, signals: Signals) -> tuple[Tensor, TorchJDMemory]:
         """The weighting's answer to the Gram matrix of the tasks that are present."""
-        here = signals.seen()
+        here = signals.presence()
         if not bool(here.any()):
             return state.weights, state
-        gram = asked_for(signals.gram, "a Gram matrix")[here][:, here]
+        gram = require(signals.gram, "a Gram matrix")[here][:, here]
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.default_generator.manual_seed(self.seed + int(state.updates))
             answer = self.weighting(gram)

@@ -11,7 +11,7 @@ from arml.methods.base import Method, Needs, Weights
 
 @dataclass(frozen=True)
 class Uniform(Method[Weights]):
-    r"""All weights are 1: :math:`w_k = 1`. What most people train with, and the baseline of every comparison."""
+    r"""All weights are 1: :math:`w_k = 1`. The usual choice, and the baseline of every comparison."""
 
     def needs(self) -> Needs:
         """Nothing."""

@@ -1,11 +1,11 @@
-"""One process of a small training run. What every process saw goes into a JSON file.
+"""One process of a small training run. What every process recorded goes into a JSON file.
 
 One process trains on the whole batch, several on a shard each::
 
-    python worker.py OUTPUT SCENARIO...
-    python -m torch.distributed.run --standalone --nproc_per_node 3 worker.py OUTPUT SCENARIO...
+    python worker.py OUTPUT
+    python -m torch.distributed.run --standalone --nproc_per_node 3 worker.py OUTPUT
 
-The file maps each scenario and each of its runs to a list with one :class:`Record` for each rank.
+The file maps each scenario and each of its runs to a list with one :class:`Record` per rank.
 """
 
 import gc
@@ -72,18 +72,18 @@ Losses = tuple[Tensor | None, dict[str, Tensor]]
 
 
 class Record(TypedDict):
-    """What one rank saw of one run."""
+    """What one rank recorded of one run."""
 
     weights: list[list[float]]
-    """After each call of the reweighter, main task first (or other rows of one number for each task)."""
+    """After each call of the reweighter, main task first (or other rows with one number per task)."""
     parameters: list[float]
     """All of the model's, at the end."""
     notes: list[str]
-    """Warnings, and whatever else the scenario tells."""
+    """Warnings, and whatever else the scenario records."""
 
 
 class Net(nn.Module):
-    """A trunk and one head for each task."""
+    """A trunk and one head per task."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class Training:
         return Record(weights=self.weights, parameters=parameters.tolist(), notes=list(notes))
 
 
-def trained(method: Method[Any], **settings: Any) -> Record:
+def train(method: Method[Any], **settings: Any) -> Record:
     """The plainest loop."""
     training = Training(method, **settings)
     for step in range(STEPS):
@@ -164,10 +164,9 @@ def trained(method: Method[Any], **settings: Any) -> Record:
 
 
 def methods() -> Iterator[tuple[str, Record]]:
-    """Every method, measuring at every and at every second call."""
+    """Every method, measuring at every second call; ``accumulation`` and ``nan`` measure at every call."""
     for name, method in METHODS.items():
-        for every in (1, 2):
-            yield f"{name}, every {every}", trained(method, every=every)
+        yield name, train(method, every=2)
 
 
 def measures() -> Iterator[tuple[str, Record]]:
@@ -184,18 +183,18 @@ def measures() -> Iterator[tuple[str, Record]]:
 
 
 def engines() -> Iterator[tuple[str, Record]]:
-    """Every way to the inner products."""
+    """Every engine."""
     for name in ("ARML", "GatedARML"):
         for engine in (pairwise, one_by_one, double_backward):
-            yield f"{name}, {engine.__name__}", trained(METHODS[name], engine=engine)
+            yield f"{name}, {engine.__name__}", train(METHODS[name], engine=engine)
         for by_parameters in (False, True):
             kind = "central differences" if by_parameters else "dual numbers"
             for through in ("wrapped model", "module inside", "nothing but the closure"):
-                record = trained_with_closure(METHODS[name], through, by_parameters=by_parameters)
+                record = train_with_closure(METHODS[name], through, by_parameters=by_parameters)
                 yield f"{name}, {kind}, {through}", record
 
 
-def trained_with_closure(method: Method[Any], through: str, *, by_parameters: bool) -> Record:
+def train_with_closure(method: Method[Any], through: str, *, by_parameters: bool) -> Record:
     """The closure calls the wrapped model or the module inside it, or is all that is given."""
     training = Training(method, by_parameters=by_parameters)
     for step in range(STEPS):
@@ -211,12 +210,12 @@ def trained_with_closure(method: Method[Any], through: str, *, by_parameters: bo
 
 
 def accumulation() -> Iterator[tuple[str, Record]]:
-    """Two micro-batches for each step of the optimiser: the first sends no gradients, but its weights agree, too."""
+    """Two micro-batches per step of the optimiser: the first sends no gradients, but its weights agree, too."""
     for name, method in METHODS.items():
-        yield name, accumulated(method)
+        yield name, train_with_accumulation(method)
 
 
-def accumulated(method: Method[Any]) -> Record:
+def train_with_accumulation(method: Method[Any]) -> Record:
     training = Training(method)
     for step in range(0, STEPS, 2):
         training.optimizer.zero_grad()
@@ -228,7 +227,7 @@ def accumulated(method: Method[Any]) -> Record:
     return training.record()
 
 
-def held(step: int, rank: int) -> list[str]:
+def held_tasks(step: int, rank: int) -> list[str]:
     """Tasks in a rank's part of the batch: some ranks lack some, and at times all ranks lack b, or the main task."""
     nobody = {"main": step == 7, "b": step % 4 == 2, "c": False}
     not_here = {
@@ -246,12 +245,15 @@ def missing() -> Iterator[tuple[str, Record]]:
     """
     for shards in (2, 3) if WORLD == 1 else (WORLD,):
         for name, method in METHODS.items():
-            yield f"{name}, {shards} shards", with_missing_tasks(method, shards, through_closure=False)
+            yield f"{name}, {shards} shards", train_with_missing_tasks(method, shards, through_closure=False)
         for name in ("ARML", "GatedARML"):
-            yield f"{name}, closure, {shards} shards", with_missing_tasks(METHODS[name], shards, through_closure=True)
+            yield (
+                f"{name}, closure, {shards} shards",
+                train_with_missing_tasks(METHODS[name], shards, through_closure=True),
+            )
 
 
-def with_missing_tasks(method: Method[Any], shards: int, *, through_closure: bool) -> Record:
+def train_with_missing_tasks(method: Method[Any], shards: int, *, through_closure: bool) -> Record:
     training = Training(method, unused=True)
     mine = range(shards) if WORLD == 1 else (RANK,)
     for step in range(STEPS):
@@ -260,7 +262,7 @@ def with_missing_tasks(method: Method[Any], shards: int, *, through_closure: boo
             found: dict[str, list[Tensor]] = {}
             for rank in mine:
                 x, targets = shard(step, rank=rank, world=shards)
-                for name, output in model(x, held(step, rank)).items():
+                for name, output in model(x, held_tasks(step, rank)).items():
                     found.setdefault(name, []).append((output - targets[name]).square().mean())
             means = {name: torch.stack(parts).mean() for name, parts in found.items()}
             return means.pop("main", None), means
@@ -278,11 +280,11 @@ BAD_LOSS, BAD_GRADIENT = 3, 6
 def nan() -> Iterator[tuple[str, Record]]:
     """One rank's loss, later one rank's gradient, is NaN."""
     for name, method in METHODS.items():
-        yield name, with_nan(method, through_closure=False)
-    yield "ARML, closure", with_nan(METHODS["ARML"], through_closure=True)
+        yield name, train_with_nan(method, through_closure=False)
+    yield "ARML, closure", train_with_nan(METHODS["ARML"], through_closure=True)
 
 
-def with_nan(method: Method[Any], *, through_closure: bool) -> Record:
+def train_with_nan(method: Method[Any], *, through_closure: bool) -> Record:
     training = Training(method)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -304,12 +306,12 @@ def with_nan(method: Method[Any], *, through_closure: bool) -> Record:
 
 
 def fallback() -> Iterator[tuple[str, Record]]:
-    """What fails on one rank only: all ranks must turn to the same other way."""
+    """What fails on one rank only: all ranks must turn to the same other engine."""
     for name in ("ARML", "GatedARML"):
-        yield name, with_failing_closure(METHODS[name])
+        yield name, train_with_failing_closure(METHODS[name])
 
 
-def with_failing_closure(method: Method[Any]) -> Record:
+def train_with_failing_closure(method: Method[Any]) -> Record:
     training = Training(method)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -340,16 +342,16 @@ def precision() -> Iterator[tuple[str, Record]]:
 def langevin() -> Iterator[tuple[str, Record]]:
     """Noise after every step, until the weights have converged."""
     for name, adam in (("SGD", False), ("Adam", True)):
-        yield name, sampled(adam=adam)
-        yield f"{name}, no noise", sampled(adam=adam, temperature=0)
+        yield name, sample(adam=adam)
+        yield f"{name}, no noise", sample(adam=adam, temperature=0)
 
 
 def drift() -> Iterator[tuple[str, Record]]:
-    """Noise with another seed on each rank, which users are told to avoid."""
-    yield "SGD", sampled(adam=False, seed=RANK)
+    """Noise with another seed on each rank, which the documentation warns against."""
+    yield "SGD", sample(adam=False, seed=RANK)
 
 
-def sampled(*, adam: bool, **settings: Any) -> Record:
+def sample(*, adam: bool, **settings: Any) -> Record:
     training = Training(ARML(lr=0.1), adam=adam, convergence=Convergence(window=2, tolerance=0.4))
     noise = Langevin(training.optimizer, num_examples=1000, until=lambda: training.reweighter.converged, **settings)
     noisy = 0
@@ -360,16 +362,18 @@ def sampled(*, adam: bool, **settings: Any) -> Record:
 
 
 def resume() -> Iterator[tuple[str, Record]]:
-    """Saved by rank 0 between two measurements, continued by all ranks. To be compared with ``methods``, every 2."""
+    """Saved by rank 0 between two measurements, continued by all ranks. To be compared with ``methods``."""
     for name, method in METHODS.items():
-        yield f"{name}, every 2", in_two_parts(method)
+        yield name, train_in_two_parts(method)
 
 
-def in_two_parts(method: Method[Any]) -> Record:
+def train_in_two_parts(method: Method[Any]) -> Record:
     training = Training(method, every=2)
     for step in range(STEPS):
         if step == STEPS // 2 - 1:
-            state = from_rank_0([part.state_dict() for part in (training.net, training.optimizer, training.reweighter)])
+            state = broadcast_from_rank_0(
+                [part.state_dict() for part in (training.net, training.optimizer, training.reweighter)]
+            )
             seen, training = training.weights, Training(method, every=2, seed=1)
             for part, saved in zip((training.net, training.optimizer, training.reweighter), state, strict=True):
                 part.load_state_dict(saved)
@@ -378,7 +382,7 @@ def in_two_parts(method: Method[Any]) -> Record:
     return training.record()
 
 
-def from_rank_0(state: list[Any]) -> list[Any]:
+def broadcast_from_rank_0(state: list[Any]) -> list[Any]:
     """What rank 0 saved, as this rank loads it."""
     file = io.BytesIO()
     torch.save(state, file)
@@ -404,24 +408,24 @@ SCENARIOS: dict[str, Callable[[], Iterator[tuple[str, Record]]]] = {
 }
 
 
-def main(output: Path, scenarios: list[str]) -> None:
-    """Runs the scenarios and writes what all ranks saw."""
+def main(output: Path) -> None:
+    """Runs the scenarios and writes what all ranks recorded."""
     torch.set_num_threads(1)
     warnings.simplefilter("error", UserWarning)  # an engine that gives up and lets another one answer is not tested
     if WORLD > 1:
         dist.init_process_group("gloo", timeout=timedelta(seconds=60))
-    mine = {scenario: dict(SCENARIOS[scenario]()) for scenario in scenarios}
+    mine = {name: dict(scenario()) for name, scenario in SCENARIOS.items()}
     ranks = [mine] * WORLD
     if WORLD > 1:
         dist.all_gather_object(ranks, mine)
         gc.collect()  # a wrapped model that outlives its process group may abort the process when it ends
         dist.destroy_process_group()
     if RANK == 0:
-        together = {s: {run: [rank[s][run] for rank in ranks] for run in mine[s]} for s in scenarios}
+        together = {s: {run: [rank[s][run] for rank in ranks] for run in mine[s]} for s in mine}
         output.write_text(json.dumps(together))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(Path(sys.argv[1]))
     sys.stdout.flush()
-    os._exit(0)  # everything is written; threads of torch that are still about may abort a process that ends by itself
+    os._exit(0)  # everything is written; torch's remaining threads may abort a process that ends by itself

@@ -80,7 +80,7 @@ def test_gram_and_norms_equal_separate_backwards(make_case):
 @every_case
 @every_engine
 def test_measuring_leaves_no_trace(make_case, make_engine):
-    """Gradients, buffers, flags and random state end up exactly as after the user's own step."""
+    """Gradients, buffers, flags and random state are exactly as after the user's own step."""
     case = make_case()
     case.parameters()[-1].grad = marker = torch.ones_like(case.parameters()[-1])
     before = copy.deepcopy(case.model.state_dict())
@@ -211,14 +211,14 @@ def test_dual_numbers_that_miss_a_parameter_are_caught():
 
     directions = torch.tensor([[1.0, -1, -1, -1, -1]], dtype=torch.float64)
     values, engine = losses(), Auto()
-    first = engine.after(DualNumbers(losses, trunk), CentralDifferences(losses))
+    first = engine.prefer(DualNumbers(losses, trunk), CentralDifferences(losses))
     with pytest.warns(UserWarning, match="DualNumbers does not work here"):
         found = alignment(values, trunk, directions, engine=first)
     assert_close(found, alignment(values, trunk, directions, engine=pairwise), rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("make_engine", [dual_numbers, central_differences])
-def test_a_closure_that_draws_anew_is_caught(make_engine):
+def test_a_closure_that_draws_again_is_caught(make_engine):
     case = dropout()
     losses = case.losses()
     engine = make_engine(case)  # too late: the draws of the losses are gone
@@ -296,7 +296,7 @@ def test_errors_say_what_was_given(losses, shared, directions, message):
 
 @every_engine
 def test_a_gradient_of_equal_numbers_is_not_taken_for_none(make_engine):
-    """The gradient of a sum is one number, read again and again; so is that of a parameter which no loss touches."""
+    """The gradient of a sum is one expanded number; so is that of a parameter that no loss depends on."""
     model = nn.ParameterDict({name: nn.Parameter(torch.rand(3)) for name in ("main", "aux", "unused")})
 
     def losses():

@@ -10,7 +10,7 @@ from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from arml.gradients import alignment, double_backward, pairwise
-from arml.gradients.second import needless_products_left_out
+from arml.gradients.second import skip_needless_products
 
 LAYERS = {
     "stride": (lambda: nn.Conv2d(4, 6, 3, stride=2, padding=1), 2),
@@ -84,22 +84,22 @@ class Calls(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def kept_as_graph(trunk, losses):
+def keep_graph(trunk, losses):
     w = torch.ones(5, dtype=torch.float64, requires_grad=True)
     u = grad((w * torch.stack(losses)).sum(), list(trunk.parameters()), create_graph=True)
     return w, u, [part.detach() for part in u]
 
 
 def test_products_are_left_out():
-    """Of a second convolution's four products one is spared, and most of BatchNorm's many small operations."""
+    """This saves one of the second convolution's four products, and most of BatchNorm's many small operations."""
     trunk = nn.Sequential(nn.Conv2d(2, 4, 1), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.Flatten()).double()
-    w, u, r = kept_as_graph(trunk, losses_of(trunk, 2))
+    w, u, r = keep_graph(trunk, losses_of(trunk, 2))
     with Calls() as whole:
         expected = grad(u, w, grad_outputs=r, retain_graph=True)
-    with Calls() as spared, needless_products_left_out(u):
+    with Calls() as spared, skip_needless_products(u):
         found = grad(u, w, grad_outputs=r, retain_graph=True)
     assert_close(found, expected, rtol=1e-12, atol=1e-12)
-    # the first layer's input is data: W's tangent, and its needless product; the second has its input's tangent, too
+    # the first layer's input is data: W's tangent and its needless product; the second has its input's tangent, too
     assert whole.counts["aten::convolution"] == 2 + 4
     assert spared.counts["aten::convolution"] == 2 + 3
     assert spared.counts["aten::mul"] < whole.counts["aten::mul"] - 10
@@ -109,12 +109,12 @@ def test_products_are_left_out():
 def test_nothing_stays_behind():
     """The same graph, differentiated by its owner with respect to the weights afterwards, as for a gradient penalty."""
     trunk = nn.Sequential(nn.Conv2d(2, 4, 1), nn.Tanh(), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.Flatten()).double()
-    w, u, r = kept_as_graph(trunk, losses_of(trunk, 2))
+    w, u, r = keep_graph(trunk, losses_of(trunk, 2))
     parameters = list(trunk.parameters())
     expected = grad(sum(part.square().sum() for part in u), parameters, retain_graph=True, materialize_grads=True)
-    with needless_products_left_out(u):
+    with skip_needless_products(u):
         grad(u, w, grad_outputs=r, retain_graph=True)
-    with pytest.raises(RuntimeError), needless_products_left_out(u):
+    with pytest.raises(RuntimeError), skip_needless_products(u):
         grad(u, w, grad_outputs=r[:1])  # also where the pass fails
     found = grad(sum(part.square().sum() for part in u), parameters, retain_graph=True, materialize_grads=True)
     assert_close(found, expected, rtol=0, atol=0)

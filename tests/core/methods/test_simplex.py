@@ -13,7 +13,7 @@ from arml.methods._simplex import shift_and_clamp
 numbers = st.floats(-1e3, 1e3, allow_nan=False, width=64)
 vectors = st.lists(numbers, min_size=1, max_size=12).map(lambda v: torch.tensor(v, dtype=torch.float64))
 totals = st.floats(0, 50, allow_nan=False)
-examples = settings(max_examples=300, deadline=None)
+examples = settings(max_examples=200, deadline=None)
 
 
 @examples

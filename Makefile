@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help setup demo test browser lint types bench docs clean
+.PHONY: help setup demo test test-all browser lint types bench docs build clean
 
 help:            ## this list
-	@grep -E '^[a-z]+: .*##|^[a-z]+:  .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 setup: $(INSTALLED)  ## make .venv and install arml with everything the other targets need
 
@@ -18,8 +18,13 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED)   ## three small experiments on real data, tables, a verdict and a page to open; two to four minutes
 	$(BIN)/arml demo
 
-test: $(INSTALLED) browser   ## all tests, doctests and README blocks
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+test: $(INSTALLED) browser   ## all tests except the slow ones, doctests and README blocks
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+test-all: $(INSTALLED) browser   ## all tests, with the branches of src that they reach
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=
+	$(BIN)/coverage report
+	@$(BIN)/coverage json -q -o - | $(BIN)/python tools/low_coverage.py
 
 browser:         ## Debian's chromium for the tests of the report page, where it can be installed
 	@command -v chromium >/dev/null || [ -n "$$ARML_CHROMIUM" ] || { \
@@ -39,9 +44,14 @@ bench: $(INSTALLED)  ## cost of an update against the number of tasks
 	$(BIN)/python benchmarks/step.py
 	$(BIN)/arml bench
 
-docs: $(INSTALLED)   ## the documentation as HTML in docs/_build
+docs: $(INSTALLED)   ## the documentation as HTML in docs/_build; a warning is an error
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
+build: $(INSTALLED)  ## sdist and wheel in dist/, tried without and with the extra lab
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python tools/check_build.py dist
+
 clean:           ## remove everything that was made
-	rm -rf .venv docs/_build runs .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf .venv docs/_build runs .pytest_cache .mypy_cache .ruff_cache .hypothesis dist .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

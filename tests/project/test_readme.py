@@ -49,12 +49,3 @@ def test_the_estimator_learns_from_a_table():
     exec(BLOCKS[3], namespace)
     assert set(namespace["model"].aux_weights_) == {"aux0", "aux1"}
     assert len(BLOCKS) == 4
-
-
-def test_links_and_make_targets_exist():
-    root = README.parent
-    for link in re.findall(r"\]\(([^):#]+\.md)\)", README.read_text()):
-        assert (root / link).exists(), link
-    makefile = (root / "Makefile").read_text()
-    for target in re.findall(r"^make (\w+)", README.read_text(), flags=re.MULTILINE):
-        assert f"\n{target}:" in makefile, target

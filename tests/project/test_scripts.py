@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 METHODS = ["main only", "uniform", "ARML", "gated ARML"]
 
@@ -16,6 +18,7 @@ def run(script: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=wide, capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.mark.slow
 def test_digits_reports_and_records_every_run(tmp_path: Path) -> None:
     output = tmp_path / "deep" / "digits.jsonl"
     ran = run("examples/digits.py", "--seeds", "2", "--steps", "20", "--processes", "1", "--output", str(output))
@@ -42,6 +45,7 @@ def test_digits_refuses_a_single_seed(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_step_reports_and_records_every_variant(tmp_path: Path) -> None:
     output = tmp_path / "deep" / "step.json"
     ran = run("benchmarks/step.py", "--quick", "--output", str(output))
@@ -79,6 +83,7 @@ def test_step_says_what_compiling_needs(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_schedule_compares_every_schedule_with_updates_at_every_step(tmp_path: Path) -> None:
     settings = ["--settings", "mlc", "--steps", "30", "--every", "1", "5", "--seeds", "2", "--workers", "1"]
     ran = run("benchmarks/schedule_study.py", *settings, "--out", str(tmp_path))

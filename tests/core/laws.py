@@ -1,7 +1,8 @@
 """Every method, for the tests that hold for all of them. A new method joins by one line."""
 
+from importlib.util import find_spec
+
 import torch
-from torchjd.aggregation import MGDAWeighting, PCGradWeighting, UPGradWeighting
 
 from arml import (
     ARML,
@@ -33,9 +34,6 @@ EVERY_METHOD: list[Method] = [
     CosineSim(),
     OLAUX(),
     OLAUX(horizon=2),
-    TorchJD(UPGradWeighting()),
-    TorchJD(MGDAWeighting()),
-    TorchJD(PCGradWeighting()),
 ]
 
 KEEP_THE_SUM = [method for method in EVERY_METHOD if isinstance(method, Uniform | GradNorm)] + [
@@ -45,8 +43,13 @@ KEEP_THE_SUM = [method for method in EVERY_METHOD if isinstance(method, Uniform 
 
 NOT_PERMUTABLE = {
     repr(Fixed((0.5, 2.0, 0.0, 1.0))): "its weights belong to positions",
-    repr(TorchJD(PCGradWeighting())): "it draws an order of the tasks at random",
 }
+
+if find_spec("torchjd"):  # an extra: the core is tested without it, too
+    from torchjd.aggregation import MGDAWeighting, PCGradWeighting, UPGradWeighting
+
+    EVERY_METHOD += [TorchJD(UPGradWeighting()), TorchJD(MGDAWeighting()), TorchJD(PCGradWeighting())]
+    NOT_PERMUTABLE[repr(TorchJD(PCGradWeighting()))] = "it draws an order of the tasks at random"
 
 
 def signals_from(jacobian: torch.Tensor, losses: torch.Tensor, method: Method, state) -> Signals:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from arml.cli.demo import Demo, run_demo
@@ -22,6 +23,7 @@ def test_every_setting_has_the_main_task_alone_and_every_weighting():
     assert [run.seed for run in runs] == sorted(run.seed for run in runs)
 
 
+@pytest.mark.slow
 def test_it_ends_with_a_report_and_does_not_repeat_itself(tmp_path, monkeypatch, capsys):
     chosen = [replace(run, **QUICK) for run in demo_runs.runs(seeds=1) if run.method in ("uniform", "arml")]
     monkeypatch.setattr(demo_runs, "runs", lambda seeds: chosen)

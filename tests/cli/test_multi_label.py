@@ -72,7 +72,7 @@ def test_a_compare_shows_all_measures_and_the_majority(tmp_path):
     done = arml(*words, "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.replace("│", " ").split())
-    assert "Always answering the most frequent class" in text
+    assert "Always predicting the most frequent class" in text
     table = json.loads((tmp_path / "compare-mlc-yeast.json").read_text())
     assert [tuple(row["line"].values()) for row in table] == [
         ("main_only", "", ""),

@@ -1,5 +1,6 @@
 """Three lines of Python train a run; sweeps train many, without any command."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,6 +13,15 @@ from arml.lab import MultiLabel, run_all, train_run
 from arml.lab.run import Run, is_done
 
 QUICK = MultiLabel(network="mlp-8", batch_main=8, batch_aux=8, steps=4, evaluate_every=2, record_every=2)
+
+
+def test_the_lines_of_the_documentation_train_a_run(tmp_path, monkeypatch, capsys):
+    page = Path(__file__).parents[2] / "docs" / "experiments.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    assert len(block.strip().splitlines()) == 4, "one import, an empty line, and two more"
+    monkeypatch.chdir(tmp_path)
+    exec(block.replace("labels=50", "labels=50, steps=2, batch_labelled=8, batch_unlabelled=8"), {})
+    assert "rotation" in capsys.readouterr().out
 
 
 def test_three_lines_train_a_run(tmp_path):

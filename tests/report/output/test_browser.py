@@ -92,7 +92,7 @@ def curves(figure):
     return figure.locator(".legendtext").all_text_contents(), figure.locator(".scatterlayer .trace").count()
 
 
-def test_every_chart_is_draw_figure(seen):
+def test_every_chart_is_drawn(seen):
     figures = seen.page.locator("figure")
     assert figures.count() > 15
     for place in range(figures.count()):

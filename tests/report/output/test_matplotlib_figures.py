@@ -1,5 +1,6 @@
 """Figures as files."""
 
+import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 from report.made_records import dg_runs, write
@@ -46,6 +47,7 @@ def overhang(chart):
     return max(-box.x0, -box.y0, box.x1 - width, box.y1 - height)
 
 
+@pytest.mark.slow
 def test_nothing_is_cut_off(charts):
     for key, chart in charts.items():
         assert overhang(chart) <= 0, key

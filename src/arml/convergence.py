@@ -1,65 +1,150 @@
 """Decides when the weights have settled."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+_ROWS = 16
+"""Blocks that are remembered. When all are full, pairs are merged, and blocks are twice as long from then on."""
+_STUDENT = {12: 2.776, 16: 2.447}
+"""Blocks at which the history is judged, and the 97.5 % quantile of Student's t for half as many less 2."""
+
 
 class WindowState(NamedTuple):
-    """The averages of the weights over windows of updates."""
+    """The history of the weights since they first moved, in at most 16 blocks of equally many updates."""
 
-    total: Tensor
-    """Sum of the weights over the current window, [1 + K]."""
+    start: Tensor
+    """The weights before the first update, [1 + K]."""
+    totals: Tensor
+    """Sums of the weights over each block, [16, 1 + K]."""
+    reach: Tensor
+    """The widest range that any weight had covered by the end of each block, [16]."""
+    lowest: Tensor
+    """The smallest weights so far, [1 + K]."""
+    highest: Tensor
+    """The largest weights so far, [1 + K]."""
     updates: Tensor
-    """Updates in the current window."""
+    """Updates since the weights first moved."""
+    length: Tensor
+    """Updates in a block."""
     average: Tensor
-    """Average over the last full window, [1 + K]; NaN before the first."""
-    path: Tensor
-    """Sum of all changes of the average from window to window."""
+    """Average over the second half of the history, [1 + K], when it was last judged; NaN before."""
     settled: Tensor
     """Whether the weights have converged; once true, it stays true."""
 
 
-def initial_state(like: Tensor) -> WindowState:
-    """The state before the first update, for weights like ``like`` [1 + K]."""
-    zero = torch.zeros_like(like[0])
-    return WindowState(torch.zeros_like(like), zero, torch.full_like(like, float("nan")), zero, zero.bool())
+def initial_state(weights: Tensor) -> WindowState:
+    """The state before the first update, at which ``weights`` [1 + K] are in force."""
+    zero = torch.zeros_like(weights[0])
+    totals = weights.new_zeros(_ROWS, len(weights))
+    average = torch.full_like(weights, float("nan"))
+    return WindowState(weights, totals, totals[:, 0], weights, weights, zero, zero + 1, average, zero.bool())
 
 
 @dataclass(frozen=True)
 class Convergence:
-    r"""Weights have settled when a whole window of updates hardly moves their average any more.
+    r"""Weights have settled when the way that is left is small, compared with the range they have covered.
 
-    With :math:`\bar w_n` the average over the n-th window and the change
-    :math:`\Delta_n = \max_k |\bar w_{n,k} - \bar w_{n-1,k}|`, they have converged at the first n >= 2 with
+    The history of n updates is cut into quarters. With the averages :math:`q_3, q_4` of the last two, the weights
+    :math:`w_0` at the start, and for every task
 
-    .. math:: \Delta_n \le \text{tolerance} \cdot (\Delta_2 + \dots + \Delta_n).
+    .. math:: \bar w = \frac{q_3 + q_4}{2}, \qquad W = |\bar w - w_0|, \qquad u = |q_4 - q_3| + 2 t s,
 
-    Comparing with the path so far, not with a fixed number, keeps a small learning rate from looking like convergence.
-    Weights that do not move at all settle after two windows; weights that only fluctuate, after about 1 / tolerance
-    windows. From then on the last average is used: it carries less noise than any single update.
+    an even drift has W = 3 |q_4 - q_3|, and an exponential approach has, closely,
+
+    .. math:: e = \frac{u W}{W - 3 u}
+
+    still to go from :math:`\bar w`. Here s is the standard error of :math:`\bar w`, from the scatter of 6 or 8 blocks
+    of updates inside the two quarters, and t the 97.5 % quantile of Student's distribution. The weights have settled
+    when for every task
+
+    .. math:: e + t s \le \text{tolerance} \cdot R,
+
+    with R the widest range of any weight in the first half of the history, start included. If W + t s and u are both
+    below tolerance * R, the way counts as none, e = 0: weights that only fluctuate around their start settle, too.
+    :math:`\bar w` is used from then on.
+
+    What is promised: the weights in use are further than tolerance * R from the limit in at most 5 % of runs, for
+    weights that fluctuate (independently, or correlated over any number of updates) around a limit they approach
+    exponentially, whatever the time constant. Without much noise that is 95 % of the way. An even drift never settles
+    unless noise hides it. A slow part of the way that is hidden behind a larger fast one is not foreseen.
+
+    The history is judged each time it has grown by a half or a third. It begins when the weights first move, so weights
+    that nothing has moved yet never settle.
     """
 
     window: int = 50
-    """Updates per window."""
+    """Updates per quarter, at least, when the history is judged for the first time."""
     tolerance: float = 0.05
-    """Largest share of the whole path that the last window may add."""
+    """Largest error of the settled weights, as a share of the range that the weights have covered."""
+    at_most: int | None = field(default=None, kw_only=True)
+    """Updates after which the weights count as settled anyway, with no promise; ``None``: no limit."""
 
     def __post_init__(self) -> None:
         if self.window < 1 or self.window != int(self.window):
             raise ValueError(f"Convergence: `window` should be a whole number of at least 1. Got {self.window!r}.")
+        if self.at_most is not None and (self.at_most < 1 or self.at_most != int(self.at_most)):
+            raise ValueError(f"Convergence: `at_most` should be a whole number of at least 1. Got {self.at_most!r}.")
         if not 0 < self.tolerance < 1:
             raise ValueError(f"Convergence: `tolerance` should lie between 0 and 1. Got {self.tolerance!r}.")
 
     def update(self, state: WindowState, weights: Tensor) -> WindowState:
         """The state after one more update gave ``weights`` [1 + K]."""
-        total, updates = state.total + weights, state.updates + 1
-        if updates < self.window:
-            return state._replace(total=total, updates=updates)
-        average = total / updates
-        change = (average - state.average).abs().max()  # NaN, and so never settled, after the first window
-        path = state.path + change.nan_to_num(0.0)
-        settled = change <= self.tolerance * path
-        return WindowState(torch.zeros_like(total), torch.zeros_like(updates), average, path, settled)
+        if not bool(state.updates) and torch.equal(weights, state.start):
+            return state
+        state = _add(state, weights)
+        if self.at_most is not None and state.updates >= self.at_most:
+            return state._replace(average=_late_average(state), settled=torch.ones_like(state.settled))
+        blocks, rest = divmod(int(state.updates), int(state.length))
+        if rest or blocks not in _STUDENT:
+            return state
+        if state.updates >= 4 * self.window:
+            state = self._judge(state, blocks)
+        return _merge_pairs(state) if blocks == _ROWS else state
+
+    def _judge(self, state: WindowState, blocks: int) -> WindowState:
+        half, quarter, t = blocks // 2, blocks // 4, _STUDENT[blocks]
+        late = (state.totals[half:blocks] / state.length).view(2, quarter, -1)
+        q3, q4 = late.mean(1)
+        average = (q3 + q4) / 2
+        # Noise that is correlated over whole blocks makes s too small, but then it also moves q4 away from q3.
+        s = ((late - late.mean(1, keepdim=True)).square().sum((0, 1)) / (half - 2) / half).sqrt()
+        way, drift = (average - state.start).abs(), (q4 - q3).abs() + 2 * t * s
+        # The range of the first half only: a weight that begins to move now must not be its own measure.
+        allowed = self.tolerance * state.reach[half - 1]
+        remaining = torch.where(3 * drift < way, drift * way / (way - 3 * drift), float("inf"))
+        no_way = (way + t * s <= allowed) & (drift <= allowed)
+        error = torch.where(no_way, 0.0, remaining) + t * s
+        return state._replace(average=average, settled=(error <= allowed).all())
+
+
+def _add(state: WindowState, weights: Tensor) -> WindowState:
+    lowest, highest = torch.minimum(state.lowest, weights), torch.maximum(state.highest, weights)
+    row = int(state.updates) // int(state.length)
+    totals, reach = state.totals.clone(), state.reach.clone()
+    totals[row] += weights
+    reach[row] = (highest - lowest).max()
+    return state._replace(totals=totals, reach=reach, lowest=lowest, highest=highest, updates=state.updates + 1)
+
+
+def _late_average(state: WindowState) -> Tensor:
+    """The average over the second half, in whole blocks, of a history that may end inside a block."""
+    skipped = int(state.updates) // int(state.length) // 2
+    return state.totals[skipped:].sum(0) / (state.updates - skipped * state.length)
+
+
+def _merge_pairs(state: WindowState) -> WindowState:
+    totals, reach = torch.zeros_like(state.totals), torch.zeros_like(state.reach)
+    totals[: _ROWS // 2] = state.totals[::2] + state.totals[1::2]
+    reach[: _ROWS // 2] = state.reach[1::2]
+    return state._replace(totals=totals, reach=reach, length=2 * state.length)
+
+
+def saved_state(parts: Sequence[Tensor], weights: Tensor) -> WindowState:
+    """The state from its saved ``parts``. The rule of version 0.1 had others: only its decision is kept."""
+    if len(parts) == len(WindowState._fields):
+        return WindowState(*parts)
+    return initial_state(weights)._replace(average=parts[2], settled=parts[4])

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from arml.convergence import Convergence, WindowState, initial_state
+from arml.convergence import Convergence, initial_state, saved_state
 from arml.gradients.auto import Auto
 from arml.gradients.backward import Engine, TaskLosses, depends_on
 from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
@@ -64,7 +64,7 @@ class Reweighter(nn.Module):
                 no gradients are updated at every call.
             aux_scale: multiplies every auxiliary loss before anything else sees it.
             train_on_main: if ``False``, the main loss only steers the weights and is not part of the result.
-            convergence: when to stop measuring; ``None``: never.
+            convergence: when to stop measuring; ``None``: never, and a converged state that is loaded learns on.
             engine: how inner products are computed; ``None``: by the cheapest engine that works.
         """
         super().__init__()
@@ -87,7 +87,7 @@ class Reweighter(nn.Module):
         self._weights, self._memory = method.update(method.init(like), Signals(like, present=like.bool()))
         # All losses are scaled at once, here and where they are measured: K products would add K nodes to every graph.
         self._scale = torch.tensor([1.0, *[aux_scale] * len(self.tasks)], dtype=like.dtype)
-        self._window_state = initial_state(like)
+        self._window_state = initial_state(self._weights)
         self._calls, self._calls_to_wait = 0, 0
 
     @property
@@ -104,6 +104,16 @@ class Reweighter(nn.Module):
     def converged(self) -> bool:
         """Whether the weights have settled; from then on no gradient is measured."""
         return bool(self._window_state.settled)
+
+    def reset(self) -> None:
+        """Forgets that the weights have converged, and goes on learning from the present weights at the next call.
+
+        For data or losses that have changed. The method keeps the rest of its memory, the schedule its count of calls.
+        """
+        self._window_state = initial_state(self._weights)
+        if "weights" in self._memory._fields:
+            self._memory = self._memory._replace(weights=self._weights)
+        self._calls_to_wait = 0
 
     def forward(self, main: Tensor | None = None, aux: Aux | None = None, *, closure: Closure | None = None) -> Tensor:
         """Returns the joint loss. In training mode, with gradients enabled, it may update the weights first.
@@ -157,15 +167,23 @@ class Reweighter(nn.Module):
         products = [part for part in (signals.alignment, signals.gram, signals.norms) if part is not None]
         if not all(self._is_finite(part, local) for part in products):
             return
-        if products and not any(bool(part.any()) for part in products):
+        informative = any(bool(part.any()) for part in products)
+        if products and not informative:
             self._check_connected(local)
         values = _to_memory(everywhere.values) * self._scale
         self.signals = signals._replace(losses=values, present=everywhere.present.cpu(), stride=stride)
         self._weights, self._memory = self.method.update(self._memory, self.signals)
-        if products and self.convergence is not None:
-            self._window_state = self.convergence.update(self._window_state, self._weights)
-            if self.converged:
-                self._weights = self._window_state.average
+        if informative:  # products that are all 0, as of a frozen trunk, say nothing about where the weights belong
+            self._judge_convergence()
+
+    def _judge_convergence(self) -> None:
+        if self.convergence is None:
+            return
+        self._window_state = self.convergence.update(self._window_state, self._weights)
+        if not self.method.can_move(len(self.tasks)):
+            self._window_state = self._window_state._replace(average=self._weights, settled=torch.tensor(True))
+        if self.converged:
+            self._weights = self._window_state.average
 
     def _observe(self, losses: TaskLosses, scale: Tensor, engine: Engine | Auto) -> Signals:
         """Measures ``scale`` times the losses, whose gradients scale alike."""
@@ -241,7 +259,9 @@ class Reweighter(nn.Module):
         self._calls, self._calls_to_wait = state["calls"], state["calls_to_wait"]
         self._weights = state["weights"].cpu().clone()
         self._memory = type(self._memory)(*(part.cpu().clone() for part in state["memory"]))
-        self._window_state = WindowState(*(part.cpu().clone() for part in state["progress"]))
+        self._window_state = saved_state([part.cpu().clone() for part in state["progress"]], self._weights)
+        if self.convergence is None and self.converged:
+            self.reset()
 
     def extra_repr(self) -> str:
         """Method, tasks and schedule."""

@@ -18,8 +18,6 @@ from arml.schedule import Growing
 LEARNED, CLOSURE = "learned", "learned with a closure"
 STEPS = 5000
 """Steps of the run whose cost is computed from its start: a short run for a network of this size."""
-STILL = 1e-30
-"""A step size so small that no weight moves: the weights have settled after two windows."""
 
 
 def whole_runs(kind: Kind, num_aux: int, batch: int | None, plan: Plan, blocks: int, tick: Tick) -> list[WholeRun]:
@@ -96,9 +94,7 @@ def settled_cost(kind: Kind, num_aux: int, batch: int | None, plan: Plan, blocks
 
 def settled_step(problem: Problem) -> Step:
     """A training step with ARML's weights once they have converged."""
-    reweighter = Reweighter(
-        ARML(lr=STILL), problem.tasks, problem.trunk, every=1, convergence=Convergence(window=1, tolerance=0.5)
-    )
+    reweighter = Reweighter(ARML(), problem.tasks, problem.trunk, every=1, convergence=Convergence(at_most=1))
     while not reweighter.converged:
         problem.descend(reweighter(*problem.losses()))
     return lambda: problem.descend(reweighter(*problem.losses()))

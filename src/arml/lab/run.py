@@ -78,7 +78,7 @@ class Run(ABC):
     """Update more often at first: after n steps the next update is g = min(every, 1 + n // 10) steps away, and its
     step is sqrt(g) times as long."""
     window: int = 2
-    """For arml_full: number of updates in a window, by which convergence is judged."""
+    """For arml_full: updates per quarter of the history when convergence is first judged; half of the run at most."""
     temperature: float = 1.0
     """For arml_full: temperature of the Langevin noise."""
     aux_scale: float = 1.0

@@ -1,6 +1,6 @@
 """Auxiliary task reweighting for minimum-data learning."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -8,7 +8,15 @@ from torch import Tensor
 
 from arml.gradients.signals import Signals
 from arml.methods._simplex import Projection, choose_projection
-from arml.methods.base import Method, check_positive, prepend_main, require, steerable_tasks
+from arml.methods.base import (
+    Method,
+    check_positive,
+    check_step_limit,
+    prepend_main,
+    require,
+    shorten_step,
+    steerable_tasks,
+)
 
 
 class ARMLMemory(NamedTuple):
@@ -32,6 +40,9 @@ class ARML(Method[ARMLMemory]):
     noise and second stage, Algorithm 2. The authors' release shifts and clamps instead of projecting
     (``projection="shift_clamp"``), skips the step of theta whenever it updates alpha, and counts as shared all but the
     last six tensors of the network; none of that is done here.
+
+    The slope goes with the square of the losses, so any ``lr`` is far too long for some network. ``max_step`` limits
+    what one update can do. It is ours; with ``max_step=math.inf`` this is the paper's algorithm to the letter.
     """
 
     lr: float = 0.05
@@ -42,12 +53,20 @@ class ARML(Method[ARMLMemory]):
     """Divide slopes by their running root mean square: a factor on all losses then changes nothing. Ours."""
     decay: float = 0.99
     """How slowly the running mean square forgets; only used with ``scale_free``."""
+    max_step: float = field(default=0.75, kw_only=True)
+    """Longest step of a weight before projecting; equal weights are 1. A longer step is shortened as a whole, which
+    keeps its direction. From equal weights no update can reach 0 if this is below 1."""
 
     def __post_init__(self) -> None:
         check_positive(self, lr=self.lr)
+        check_step_limit(self, self.max_step)
         choose_projection(self.projection)
         if not 0 <= self.decay < 1:
             raise ValueError(f"ARML: `decay` should be in [0, 1). Got {self.decay!r}.")
+
+    def can_move(self, num_aux: int) -> bool:
+        """One weight is given by the sum."""
+        return num_aux > 1
 
     def init(self, like: Tensor) -> ARMLMemory:
         """Weights of 1."""
@@ -80,10 +99,18 @@ class ARML(Method[ARMLMemory]):
         return lr * slope, state._replace(mean_square=mean_square, updates=updates)
 
     def move(self, alpha: Tensor, step: Tensor, free: Tensor, *, total: float | Tensor) -> Tensor:
-        """``alpha`` moved by ``-step`` where ``free``, with all weights summing to ``total``."""
+        """``alpha`` moved by ``-step`` where ``free``, with all weights summing to ``total``.
+
+        No weight moves further than ``2 * max_step``, nor further than ``max_step`` while all stay above 0, unless the
+        sum itself changes.
+        """
         if not bool(free.any()):
             return alpha
-        project = choose_projection(self.projection)
+        project, step = choose_projection(self.projection), step[free]
+        # What the steps of all weights have in common is projected away: only the rest counts.
+        centred = step - step.mean()
+        if bool(centred.abs().max() > self.max_step):
+            step = shorten_step(centred, self.max_step)
         moved = alpha.clone()
-        moved[free] = project((alpha - step)[free], (total - alpha[~free].sum()).clamp(min=0))
+        moved[free] = project(alpha[free] - step, (total - alpha[~free].sum()).clamp(min=0))
         return moved

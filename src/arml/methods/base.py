@@ -39,6 +39,11 @@ class Method(Protocol[S]):
         """What to measure in addition to losses and directions: nothing, unless a method overrides this."""
         return Needs()
 
+    def can_move(self, num_aux: int) -> bool:
+        """Whether the weights of ``num_aux`` tasks can change at all."""
+        del num_aux
+        return True
+
     def directions(self, state: S) -> Tensor | None:
         """Directions c [D, 1 + K] to align every gradient with; ``None``: no gradients needed."""
         del state
@@ -90,3 +95,17 @@ def check_positive(method: object, **settings: float) -> None:
     for name, value in settings.items():
         if not 0 < value < float("inf"):
             raise ValueError(f"{type(method).__name__}: `{name}` should be a positive number. Got {value!r}.")
+
+
+def check_step_limit(method: object, max_step: float) -> None:
+    """Raises unless ``max_step`` is positive; infinity is allowed."""
+    if not max_step > 0:
+        raise ValueError(
+            f"{type(method).__name__}: `max_step` should be a positive number, or math.inf for no limit. "
+            f"Got {max_step!r}."
+        )
+
+
+def shorten_step(step: Tensor, longest: float) -> Tensor:
+    """``step``, scaled as a whole if its largest entry exceeds ``longest``."""
+    return step * (longest / step.abs().max()).clamp(max=1)

@@ -51,6 +51,10 @@ class GradNorm(Method[GradNormMemory]):
         """The norms, on ``layer``."""
         return Needs(norms=True, layer=self.layer)
 
+    def can_move(self, num_aux: int) -> bool:
+        """One weight is given by the sum."""
+        return num_aux > 1
+
     def init(self, like: Tensor) -> GradNormMemory:
         """Weights of 1."""
         return GradNormMemory(torch.ones_like(like), torch.full_like(like[1:], float("nan")))

@@ -1,13 +1,22 @@
 """Online learning of auxiliary losses."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
-from arml.methods.base import Method, check_positive, main_direction, prepend_main, require, steerable_tasks
+from arml.methods.base import (
+    Method,
+    check_positive,
+    check_step_limit,
+    main_direction,
+    prepend_main,
+    require,
+    shorten_step,
+    steerable_tasks,
+)
 
 
 class OLAUXMemory(NamedTuple):
@@ -33,9 +42,12 @@ class OLAUX(Method[OLAUXMemory]):
     """beta."""
     horizon: int = 1
     """N, updates between two changes of the weights."""
+    max_step: float = field(default=0.75, kw_only=True)
+    """Longest step of a weight; a longer one is shortened as a whole. Ours; ``math.inf`` is the paper's algorithm."""
 
     def __post_init__(self) -> None:
         check_positive(self, lr=self.lr)
+        check_step_limit(self, self.max_step)
         if self.horizon < 1 or self.horizon != int(self.horizon):
             raise ValueError(f"OLAUX: `horizon` should be a whole number of at least 1. Got {self.horizon!r}.")
 
@@ -56,7 +68,8 @@ class OLAUX(Method[OLAUXMemory]):
         accumulated = state.accumulated + torch.where(here, products, torch.zeros_like(products))
         if state.updates + 1 < self.horizon:
             return state.weights, state._replace(accumulated=accumulated, updates=state.updates + 1)
-        moved = (state.weights[1:] + self.lr * signals.stride * accumulated).clamp(min=0)
+        step = shorten_step(self.lr * signals.stride * torch.where(here, accumulated, 0), self.max_step)
+        moved = (state.weights[1:] + step).clamp(min=0)
         weights = prepend_main(torch.where(here, moved, state.weights[1:]))
         # A task that is missing now keeps its sum for the next change of the weights.
         left = torch.where(here, torch.zeros_like(accumulated), accumulated)

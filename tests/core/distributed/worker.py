@@ -352,7 +352,7 @@ def drift() -> Iterator[tuple[str, Record]]:
 
 
 def sample(*, adam: bool, **settings: Any) -> Record:
-    training = Training(ARML(lr=0.1), adam=adam, convergence=Convergence(window=2, tolerance=0.4))
+    training = Training(ARML(lr=0.1), adam=adam, convergence=Convergence(at_most=8))
     noise = Langevin(training.optimizer, num_examples=1000, until=lambda: training.reweighter.converged, **settings)
     noisy = 0
     for step in range(STEPS):

@@ -1,5 +1,7 @@
 """Values a person can check by hand, and what each paper says."""
 
+import math
+
 import pytest
 import torch
 from core.laws import signals_from
@@ -38,8 +40,12 @@ def follow(method, jacobians):
         (ARML(lr=0.1), [1, 1.2, 0.8]),
         (ARML(lr=0.1, projection="shift_clamp"), [1, 1.2, 0.8]),
         # alpha - slope = (-1, -5): projected (2, 0); shifted by 4 and cut: (3, 0)
-        (ARML(lr=1.0), [1, 2, 0]),
-        (ARML(lr=1.0, projection="shift_clamp"), [1, 3, 0]),
+        (ARML(lr=1.0, max_step=math.inf), [1, 2, 0]),
+        (ARML(lr=1.0, projection="shift_clamp", max_step=math.inf), [1, 3, 0]),
+        # centred, the step is (-2, 2): shortened to (-.75, .75), with the sum kept
+        (ARML(lr=1.0), [1, 1.75, 0.25]),
+        (ARML(lr=1.0, max_step=0.5), [1, 1.5, 0.5]),
+        (GatedARML(arml=ARML(lr=1.0, max_step=0.5)), [1, 1.5, 0.5]),
         # root mean square of (2, 6) is sqrt(20): steps (.0447, .1342), the mean .0894 is projected away
         (ARML(lr=0.1, scale_free=True), [1, 1 + 0.2 / 20**0.5, 1 - 0.2 / 20**0.5]),
         # <g_0, g_k> = (1, -1): the opponent is off, and one task alone has weight 1
@@ -49,7 +55,8 @@ def follow(method, jacobians):
         (AdaLoss(epsilon=1e-12), [1, 0.5, 2]),
         (CosineSim(), [1, 1, 0]),
         (OLAUX(lr=0.1), [1, 1.1, 0.9]),
-        (OLAUX(lr=2), [1, 3, 0]),
+        (OLAUX(lr=2, max_step=math.inf), [1, 3, 0]),
+        (OLAUX(lr=2, max_step=0.5), [1, 1.5, 0.5]),
         (OLAUX(lr=0.1, horizon=2), [1, 1, 1]),
         # equal norms, equal rates: nothing to balance
         (GradNorm(), [1, 1, 1]),

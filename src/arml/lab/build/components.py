@@ -39,8 +39,13 @@ def make_reweighter(
         every=Growing(run.every) if run.growing else run.every,
         aux_scale=aux_scale,
         train_on_main=train_on_main,
-        convergence=Convergence(run.window, tolerance=0.1) if facts.two_stages else None,
+        convergence=_first_stage(run) if facts.two_stages else None,
     )
+
+
+def _first_stage(run: Run) -> Convergence:
+    """Until the weights have settled, but for half of the run at most: there has to be a second stage."""
+    return Convergence(run.window, tolerance=0.1, at_most=max(1, run.steps // (2 * run.every)))
 
 
 def _set_step_size(method: Method[Any], lr: float | None) -> Method[Any]:

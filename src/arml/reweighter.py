@@ -7,12 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from arml.connection import Connection
 from arml.convergence import Convergence, WindowState, initial_state
 from arml.gradients.auto import Auto
-from arml.gradients.backward import Engine, TaskLosses, depends_on
+from arml.gradients.backward import Engine, TaskLosses, record_touched
 from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
 from arml.gradients.measure import alignment, gram, norms
-from arml.gradients.shared import Shared, parameters_by_name, parameters_of_layer
+from arml.gradients.shared import Shared, is_read_anew, keep_readable, parameters_by_name, parameters_of_layer
 from arml.gradients.signals import Signals
 from arml.losses import Aux, Closure, average_losses, check_names, fill_missing, order_losses
 from arml.methods.base import Method
@@ -78,8 +79,10 @@ class Reweighter(nn.Module):
         """The input of the last update, for records and plots."""
 
         # In a tuple, so that nn.Module does not register the caller's model as a part of this one.
+        self._shared = (keep_readable(shared),)
         self._modules_of_shared = (shared,) if isinstance(shared, nn.Module) else ()
-        self._measured = parameters_of_layer(parameters_by_name(shared), method.needs().layer)
+        self._measured = self._read_shared()
+        self._connection = Connection(self.tasks, read_anew=is_read_anew(shared))
         self._auto, self._replay = Auto(), Replay(*self._modules_of_shared)
         self._warned: set[str] = set()
 
@@ -140,6 +143,10 @@ class Reweighter(nn.Module):
         needs = self.method.needs()
         return needs.gram or needs.norms or self.method.directions(self._memory) is not None
 
+    def _read_shared(self) -> dict[str, Tensor]:
+        """The parameters on which gradients are compared, as the network has them now."""
+        return parameters_of_layer(parameters_by_name(self._shared[0]), self.method.needs().layer)
+
     def _update(self, losses: Sequence[Tensor | None], closure: Closure | None, start: RandomState | None) -> None:
         """Updates the weights from this batch; leaves them if it measures nothing, or something that is not finite."""
         local = fill_missing(losses)
@@ -150,15 +157,17 @@ class Reweighter(nn.Module):
                 return  # nothing to compare: the next call tries again
             self._calls_to_wait = self._schedule.after(self._calls)
             stride = self._schedule.stride(self._calls_to_wait)
+            self._measured = self._read_shared()
         scale = _to_memory(everywhere.scale) * self._scale
         if not self._is_finite(everywhere.values, local):
             return
-        signals = self._observe(local, scale, self._engine(closure, start))
+        with record_touched() as touched:
+            signals = self._observe(local, scale, self._engine(closure, start))
         products = [part for part in (signals.alignment, signals.gram, signals.norms) if part is not None]
         if not all(self._is_finite(part, local) for part in products):
             return
-        if products and not any(bool(part.any()) for part in products):
-            self._check_connected(local)
+        if products:
+            self._connection.check(local, self._measured, touched, products)
         values = _to_memory(everywhere.values) * self._scale
         self.signals = signals._replace(losses=values, present=everywhere.present.cpu(), stride=stride)
         self._weights, self._memory = self.method.update(self._memory, self.signals)
@@ -208,15 +217,6 @@ class Reweighter(nn.Module):
                 stacklevel=2,
             )
         return False
-
-    def _check_connected(self, losses: TaskLosses) -> None:
-        trainable = [p for p in self._measured.values() if p.requires_grad]
-        if trainable and not depends_on(losses, trainable):
-            first = next(iter(self._measured))
-            raise ValueError(
-                f"No loss depends on the shared parameters ({len(self._measured)} of them, the first is {first!r}). "
-                "Pass as `shared` the trunk that computed these losses, not a copy of it."
-            )
 
     def get_extra_state(self) -> dict[str, Any]:
         """The weights, the method's memory and all counters, as plain tensors and numbers."""

@@ -17,6 +17,7 @@ ORDER = {
         "convergence",
         "schedule",
         "losses",
+        "connection",
         "reweighter",
         "langevin",
         "lab",
@@ -26,7 +27,7 @@ ORDER = {
         "cli",
         "__main__",
     ],
-    "arml.gradients": ["shared", "signals", "second", "backward", "forward", "auto", "measure"],
+    "arml.gradients": ["shared", "signals", "graph", "buffers", "second", "backward", "forward", "auto", "measure"],
     "arml.methods": ["_simplex", "base", "arml"],
     "arml.lab": [
         "data",

@@ -17,6 +17,7 @@ from arml.gradients.shared import Shared, is_read_anew, keep_readable, parameter
 from arml.gradients.signals import Signals
 from arml.losses import Aux, Closure, average_losses, check_names, fill_missing, order_losses
 from arml.methods.base import Method
+from arml.precision import Autocast, LossScale, Precision, check_loss_scale, read_scale
 from arml.schedule import Constant, Growing
 
 
@@ -54,6 +55,7 @@ class Reweighter(nn.Module):
         train_on_main: bool = True,
         convergence: Convergence | None = Convergence(),  # noqa: B008 -- frozen
         engine: Engine | None = None,
+        loss_scale: LossScale = None,
     ) -> None:
         """Measures nothing before the first call.
 
@@ -67,6 +69,8 @@ class Reweighter(nn.Module):
             train_on_main: if ``False``, the main loss only steers the weights and is not part of the result.
             convergence: when to stop measuring; ``None``: never.
             engine: how inner products are computed; ``None``: by the cheapest engine that works.
+            loss_scale: multiplies losses while gradients are measured, so that float16 does not turn them into zeros: a
+                number, or the ``torch.amp.GradScaler`` of the loop. The returned loss does not have it.
         """
         super().__init__()
         if not 0 < aux_scale < float("inf"):
@@ -75,6 +79,8 @@ class Reweighter(nn.Module):
         self.every, self.aux_scale, self.train_on_main = every, aux_scale, train_on_main
         self._schedule = every if isinstance(every, Growing) else Constant(every)
         self.convergence, self.engine = convergence, engine
+        check_loss_scale(loss_scale)
+        self.loss_scale, self._precision = loss_scale, Precision()
         self.signals: Signals | None = None
         """The input of the last update, for records and plots."""
 
@@ -167,7 +173,8 @@ class Reweighter(nn.Module):
         if not all(self._is_finite(part, local) for part in products):
             return
         if products:
-            self._connection.check(local, self._measured, touched, products)
+            vanished = self._connection.check(local, self._measured, touched, products)
+            self._precision.check_vanished(vanished, [local[("main", *self.tasks).index(name)] for name in vanished])
         values = _to_memory(everywhere.values) * self._scale
         self.signals = signals._replace(losses=values, present=everywhere.present.cpu(), stride=stride)
         self._weights, self._memory = self.method.update(self._memory, self.signals)
@@ -179,13 +186,18 @@ class Reweighter(nn.Module):
     def _observe(self, losses: TaskLosses, scale: Tensor, engine: Engine | Auto) -> Signals:
         """Measures ``scale`` times the losses, whose gradients scale alike."""
         needs, directions = self.method.needs(), self.method.directions(self._memory)
+        factor = read_scale(self.loss_scale)
+        if self._measures_gradients():
+            self._precision.check_scaled(self.loss_scale, losses)
+        # The gradients of a direction and of a task are factor times too long: their product is divided by factor^2.
+        scaled = losses if factor == 1 else [factor * loss for loss in losses]
         return Signals(
             torch.stack(list(losses)).detach(),
             None
             if directions is None
-            else scale * _to_memory(alignment(losses, self._measured, directions * scale, engine=engine)),
-            torch.outer(scale, scale) * _to_memory(gram(losses, self._measured)) if needs.gram else None,
-            scale * _to_memory(norms(losses, self._measured)) if needs.norms else None,
+            else scale * _to_memory(alignment(scaled, self._measured, directions * scale, engine=engine)) / factor**2,
+            torch.outer(scale, scale) * _to_memory(gram(scaled, self._measured)) / factor**2 if needs.gram else None,
+            scale * _to_memory(norms(scaled, self._measured)) / factor if needs.norms else None,
         )
 
     def _engine(self, closure: Closure | None, start: RandomState | None) -> Engine | Auto:
@@ -193,12 +205,15 @@ class Reweighter(nn.Module):
             return self.engine
         if closure is None:
             return self._auto
+        factor, autocast = read_scale(self.loss_scale), Autocast()
 
         def recompute() -> Tensor:
-            return torch.stack(fill_missing(order_losses(self.tasks, *closure())))
+            with autocast.enter():
+                return factor * torch.stack(fill_missing(order_losses(self.tasks, *closure())))
 
         first: list[Engine] = [DualNumbers(recompute, m, start, self._replay) for m in self._modules_of_shared]
-        first.append(CentralDifferences(recompute, start, self._replay))
+        if not autocast.enabled:  # in low precision the small steps of differences are lost in rounding
+            first.append(CentralDifferences(recompute, start, self._replay))
         return self._auto.prefer(*first)
 
     def _is_finite(self, values: Tensor, losses: TaskLosses) -> bool:
@@ -208,6 +223,8 @@ class Reweighter(nn.Module):
         # One gradient that is not finite spoils every product with the direction; only the norms show whose it is.
         lengths = values if values.ndim == 1 else norms(losses, self._measured)
         names = [n for n, fine in zip(("main", *self.tasks), lengths.isfinite().tolist(), strict=True) if not fine]
+        if not names:
+            self._precision.report_overflow(self.loss_scale)
         new = [name for name in names if name not in self._warned]
         self._warned.update(new)
         if new:

@@ -18,6 +18,7 @@ ORDER = {
         "schedule",
         "losses",
         "connection",
+        "precision",
         "reweighter",
         "langevin",
         "lab",

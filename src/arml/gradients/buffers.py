@@ -1,8 +1,7 @@
 """Lets modules be called again without a trace in their buffers, such as BatchNorm's statistics."""
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import torch
@@ -33,21 +32,11 @@ def lend_buffers(modules: Sequence[nn.Module] = (), *, watch: bool = True) -> It
 
     for module in modules:
         lend(module)
+    handle = register_module_forward_pre_hook(lend) if watch else None
     try:
-        with _watch_calls(lend) if watch else nullcontext():
-            yield kept
+        yield kept
     finally:
+        if handle is not None:
+            handle.remove()
         for part, buffers in kept.items():
             part._buffers.update(buffers)
-
-
-@contextmanager
-def _watch_calls(hook: Callable[[nn.Module, object], None]) -> Iterator[None]:
-    """Calls ``hook`` before every call of any module."""
-    handle = register_module_forward_pre_hook(hook)
-    try:
-        with warnings.catch_warnings():  # a compiled module warns that it calls the hook twice: harmless here
-            warnings.filterwarnings("ignore", message=".*there are global hooks on modules")
-            yield
-    finally:
-        handle.remove()

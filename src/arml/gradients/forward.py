@@ -58,8 +58,11 @@ class Replay:
         if start is not None:
             start.restore()
         try:
-            with torch.no_grad(), lend_buffers(self._modules, watch=not self._saw_compiled) as called:
-                yield
+            with torch.no_grad(), warnings.catch_warnings():
+                # A compiled module warns that it calls a hook twice: harmless here.
+                warnings.filterwarnings("ignore", message=".*there are global hooks on modules")
+                with lend_buffers(self._modules, watch=not self._saw_compiled) as called:
+                    yield
         finally:
             now.restore()
             # Only the wrapper of a compiled module has this attribute.

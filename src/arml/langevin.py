@@ -68,6 +68,8 @@ class Langevin:
             raise ValueError(f"`temperature` should be a number of at least 0. Got {temperature!r}.")
         self.num_examples, self.temperature, self.until = num_examples, temperature, until
         self._chosen = None if parameters is None else _check_members(parameters, optimizer)
+        for p in (p for group in optimizer.param_groups for p in group["params"] if self._gets_noise(p)):
+            _check_precision(p)
         self._generators: dict[str, torch.Generator] = {}
         self._seed, self._stopped = seed, False
         self._handle = optimizer.register_step_post_hook(self._add_noise)
@@ -103,8 +105,12 @@ class Langevin:
         for group in optimizer.param_groups:
             for p in group["params"]:
                 # Parameters without a gradient were not stepped.
-                if p.grad is not None and (self._chosen is None or id(p) in self._chosen):
+                if p.grad is not None and self._gets_noise(p):
+                    _check_precision(p)  # the model may have been converted since
                     self._kick(p, _dynamics(optimizer, group, p))
+
+    def _gets_noise(self, p: Tensor) -> bool:
+        return p.requires_grad and (self._chosen is None or id(p) in self._chosen)
 
     def _kick(self, p: Tensor, dynamics: "_Dynamics") -> None:
         variance = dynamics.friction**2 * 2 * dynamics.step * self.temperature / self.num_examples
@@ -156,6 +162,14 @@ def _adam_dynamics(group: dict[str, Any], state: dict[str, Any], lr: Tensor) -> 
     moved = lr / ((second_moment / bias2).sqrt() + group["eps"])
     step = torch.where(second_moment > 0, moved, torch.zeros_like(moved))
     return _Dynamics(step, 1 - beta1, state["exp_avg"], moved / bias1)
+
+
+def _check_precision(p: Tensor) -> None:
+    if torch.finfo(p.dtype).bits < 32:
+        raise TypeError(
+            f"Langevin noise rounds to zero on parameters of {str(p.dtype).removeprefix('torch.')}, and so do small "
+            "steps. Keep the parameters in float32 and compute under torch.autocast, or leave the noise out."
+        )
 
 
 def _check_members(parameters: Iterable[Tensor], optimizer: Optimizer) -> set[int]:

@@ -7,15 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from arml.connection import Connection
 from arml.convergence import Convergence, initial_state, saved_state
 from arml.gradients.auto import Auto
-from arml.gradients.backward import Engine, TaskLosses, depends_on
+from arml.gradients.backward import Engine, TaskLosses, record_touched
 from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
 from arml.gradients.measure import alignment, gram, norms
-from arml.gradients.shared import Shared, parameters_by_name, parameters_of_layer
+from arml.gradients.shared import Shared, is_read_anew, keep_readable, parameters_by_name, parameters_of_layer
 from arml.gradients.signals import Signals
 from arml.losses import Aux, Closure, average_losses, check_names, fill_missing, order_losses
 from arml.methods.base import Method
+from arml.precision import Autocast, LossScale, Precision, check_loss_scale, read_scale
 from arml.schedule import Constant, Growing
 
 
@@ -53,6 +55,7 @@ class Reweighter(nn.Module):
         train_on_main: bool = True,
         convergence: Convergence | None = Convergence(),  # noqa: B008 -- frozen
         engine: Engine | None = None,
+        loss_scale: LossScale = None,
     ) -> None:
         """Measures nothing before the first call.
 
@@ -66,6 +69,8 @@ class Reweighter(nn.Module):
             train_on_main: if ``False``, the main loss only steers the weights and is not part of the result.
             convergence: when to stop measuring; ``None``: never, and a converged state that is loaded learns on.
             engine: how inner products are computed; ``None``: by the cheapest engine that works.
+            loss_scale: multiplies losses while gradients are measured, so that float16 does not turn them into zeros: a
+                number, or the ``torch.amp.GradScaler`` of the loop. The returned loss does not have it.
         """
         super().__init__()
         if not 0 < aux_scale < float("inf"):
@@ -74,12 +79,16 @@ class Reweighter(nn.Module):
         self.every, self.aux_scale, self.train_on_main = every, aux_scale, train_on_main
         self._schedule = every if isinstance(every, Growing) else Constant(every)
         self.convergence, self.engine = convergence, engine
+        check_loss_scale(loss_scale)
+        self.loss_scale, self._precision = loss_scale, Precision()
         self.signals: Signals | None = None
         """The input of the last update, for records and plots."""
 
         # In a tuple, so that nn.Module does not register the caller's model as a part of this one.
+        self._shared = (keep_readable(shared),)
         self._modules_of_shared = (shared,) if isinstance(shared, nn.Module) else ()
-        self._measured = parameters_of_layer(parameters_by_name(shared), method.needs().layer)
+        self._measured = self._read_shared()
+        self._connection = Connection(self.tasks, read_anew=is_read_anew(shared))
         self._auto, self._replay = Auto(), Replay(*self._modules_of_shared)
         self._warned: set[str] = set()
 
@@ -150,6 +159,10 @@ class Reweighter(nn.Module):
         needs = self.method.needs()
         return needs.gram or needs.norms or self.method.directions(self._memory) is not None
 
+    def _read_shared(self) -> dict[str, Tensor]:
+        """The parameters on which gradients are compared, as the network has them now."""
+        return parameters_of_layer(parameters_by_name(self._shared[0]), self.method.needs().layer)
+
     def _update(self, losses: Sequence[Tensor | None], closure: Closure | None, start: RandomState | None) -> None:
         """Updates the weights from this batch; leaves them if it measures nothing, or something that is not finite."""
         local = fill_missing(losses)
@@ -160,16 +173,19 @@ class Reweighter(nn.Module):
                 return  # nothing to compare: the next call tries again
             self._calls_to_wait = self._schedule.after(self._calls)
             stride = self._schedule.stride(self._calls_to_wait)
+            self._measured = self._read_shared()
         scale = _to_memory(everywhere.scale) * self._scale
         if not self._is_finite(everywhere.values, local):
             return
-        signals = self._observe(local, scale, self._engine(closure, start))
+        with record_touched() as touched:
+            signals = self._observe(local, scale, self._engine(closure, start))
         products = [part for part in (signals.alignment, signals.gram, signals.norms) if part is not None]
         if not all(self._is_finite(part, local) for part in products):
             return
         informative = any(bool(part.any()) for part in products)
-        if products and not informative:
-            self._check_connected(local)
+        if products:
+            vanished = self._connection.check(local, self._measured, touched, products)
+            self._precision.check_vanished(vanished, [local[("main", *self.tasks).index(name)] for name in vanished])
         values = _to_memory(everywhere.values) * self._scale
         self.signals = signals._replace(losses=values, present=everywhere.present.cpu(), stride=stride)
         self._weights, self._memory = self.method.update(self._memory, self.signals)
@@ -188,13 +204,18 @@ class Reweighter(nn.Module):
     def _observe(self, losses: TaskLosses, scale: Tensor, engine: Engine | Auto) -> Signals:
         """Measures ``scale`` times the losses, whose gradients scale alike."""
         needs, directions = self.method.needs(), self.method.directions(self._memory)
+        factor = read_scale(self.loss_scale)
+        if self._measures_gradients():
+            self._precision.check_scaled(self.loss_scale, losses)
+        # The gradients of a direction and of a task are factor times too long: their product is divided by factor^2.
+        scaled = losses if factor == 1 else [factor * loss for loss in losses]
         return Signals(
             torch.stack(list(losses)).detach(),
             None
             if directions is None
-            else scale * _to_memory(alignment(losses, self._measured, directions * scale, engine=engine)),
-            torch.outer(scale, scale) * _to_memory(gram(losses, self._measured)) if needs.gram else None,
-            scale * _to_memory(norms(losses, self._measured)) if needs.norms else None,
+            else scale * _to_memory(alignment(scaled, self._measured, directions * scale, engine=engine)) / factor**2,
+            torch.outer(scale, scale) * _to_memory(gram(scaled, self._measured)) / factor**2 if needs.gram else None,
+            scale * _to_memory(norms(scaled, self._measured)) / factor if needs.norms else None,
         )
 
     def _engine(self, closure: Closure | None, start: RandomState | None) -> Engine | Auto:
@@ -202,12 +223,15 @@ class Reweighter(nn.Module):
             return self.engine
         if closure is None:
             return self._auto
+        factor, autocast = read_scale(self.loss_scale), Autocast()
 
         def recompute() -> Tensor:
-            return torch.stack(fill_missing(order_losses(self.tasks, *closure())))
+            with autocast.enter():
+                return factor * torch.stack(fill_missing(order_losses(self.tasks, *closure())))
 
         first: list[Engine] = [DualNumbers(recompute, m, start, self._replay) for m in self._modules_of_shared]
-        first.append(CentralDifferences(recompute, start, self._replay))
+        if not autocast.enabled:  # in low precision the small steps of differences are lost in rounding
+            first.append(CentralDifferences(recompute, start, self._replay))
         return self._auto.prefer(*first)
 
     def _is_finite(self, values: Tensor, losses: TaskLosses) -> bool:
@@ -217,6 +241,8 @@ class Reweighter(nn.Module):
         # One gradient that is not finite spoils every product with the direction; only the norms show whose it is.
         lengths = values if values.ndim == 1 else norms(losses, self._measured)
         names = [n for n, fine in zip(("main", *self.tasks), lengths.isfinite().tolist(), strict=True) if not fine]
+        if not names:
+            self._precision.report_overflow(self.loss_scale)
         new = [name for name in names if name not in self._warned]
         self._warned.update(new)
         if new:
@@ -226,15 +252,6 @@ class Reweighter(nn.Module):
                 stacklevel=2,
             )
         return False
-
-    def _check_connected(self, losses: TaskLosses) -> None:
-        trainable = [p for p in self._measured.values() if p.requires_grad]
-        if trainable and not depends_on(losses, trainable):
-            first = next(iter(self._measured))
-            raise ValueError(
-                f"No loss depends on the shared parameters ({len(self._measured)} of them, the first is {first!r}). "
-                "Pass as `shared` the trunk that computed these losses, not a copy of it."
-            )
 
     def get_extra_state(self) -> dict[str, Any]:
         """The weights, the method's memory and all counters, as plain tensors and numbers."""

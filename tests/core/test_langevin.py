@@ -176,6 +176,28 @@ def test_its_generator_is_its_own_and_part_of_its_state():
     assert torch.equal(model.weight, expected)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_noise_on_low_precision_parameters_is_refused(dtype):
+    """Steps of 1e-3 on entries near 1 round to zero, and so does their noise."""
+    low, full = nn.Parameter(torch.ones(2, dtype=dtype)), nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([low, full], lr=0.001)
+    with pytest.raises(TypeError, match=f"rounds to zero on parameters of {str(dtype)[6:]}.*float32.*autocast"):
+        Langevin(optimizer, num_examples=1000)
+    Langevin(optimizer, num_examples=1000, parameters=[full])
+    low.requires_grad_(False)
+    Langevin(optimizer, num_examples=1000)
+
+
+def test_a_model_that_is_converted_later_is_noticed():
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    Langevin(optimizer, num_examples=10)
+    model.bfloat16()
+    model(torch.ones(4, 3, dtype=torch.bfloat16)).sum().backward()
+    with pytest.raises(TypeError, match="rounds to zero"):
+        optimizer.step()
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

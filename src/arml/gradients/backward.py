@@ -8,15 +8,18 @@ caller's own ``backward()``. Under ``torch.distributed`` g_i is the mean over pr
 ``average`` once; the A it returns, its own part of the batch against the averaged r_d, is averaged by the caller.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import reduce
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.autograd import grad
 
 from arml._distributed import mean_over_processes
+from arml.gradients.buffers import lend_buffers
 from arml.gradients.second import skip_needless_products
 
 Gradient: TypeAlias = Sequence[Tensor]
@@ -30,6 +33,12 @@ Engine: TypeAlias = Callable[[TaskLosses, Sequence[Tensor], Tensor, Average], Te
 
 MISMATCH = 0.02
 """How far sum_i w_i <g_i, r> may be from <sum_i w_i g_i, r>, as a share of sum_i |w_i <g_i, r>|; more is an error."""
+REENTRANT = (
+    "A part of the network is checkpointed with use_reentrant=True, which hides the gradients of single losses. Call "
+    "torch.utils.checkpoint.checkpoint(..., use_reentrant=False); in transformers, "
+    "gradient_checkpointing_enable(gradient_checkpointing_kwargs={'use_reentrant': False})."
+)
+_touched: ContextVar[set[int]] = ContextVar("touched")
 
 
 def pairwise(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
@@ -100,8 +109,20 @@ def task_gradient(loss: Tensor, shared: Sequence[Tensor]) -> Gradient:
 
 def differentiate(loss: Tensor, shared: Sequence[Tensor], *, create_graph: bool) -> list[Tensor]:
     """The gradient of ``loss`` in at least float32; the graph of ``loss`` is kept for the caller."""
-    parts = grad(loss, shared, retain_graph=True, create_graph=create_graph, allow_unused=True)
+    parts = _grad(loss, shared, retain_graph=True, create_graph=create_graph, allow_unused=True)
+    _touched.get(set()).update(id(p) for p, part in zip(shared, parts, strict=True) if part is not None)
     return [_zero(p) if part is None else _at_least_float32(part) for part, p in zip(parts, shared, strict=True)]
+
+
+@contextmanager
+def record_touched() -> Iterator[set[int]]:
+    """Yields a set that collects the ids of the parameters that losses differentiated inside depend on."""
+    found: set[int] = set()
+    token = _touched.set(found)
+    try:
+        yield found
+    finally:
+        _touched.reset(token)
 
 
 def dot(a: Gradient, b: Gradient) -> Tensor:
@@ -123,10 +144,15 @@ def is_compiled(losses: TaskLosses) -> bool:
     return False
 
 
-def depends_on(losses: TaskLosses, shared: Sequence[Tensor]) -> bool:
-    """Whether any of the losses was computed from any of the shared parameters."""
-    parts = grad(torch.stack(list(losses)).sum(), shared, retain_graph=True, allow_unused=True)
-    return any(part is not None for part in parts)
+def _grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], **options: Any) -> tuple[Tensor, ...]:
+    """Gradients. Layers that checkpointing computes again leave no trace in their buffers."""
+    try:
+        with lend_buffers():
+            return grad(outputs, inputs, **options)
+    except RuntimeError as error:
+        if "use_reentrant" in str(error):
+            raise ValueError(REENTRANT) from error
+        raise
 
 
 def _slope(u: Gradient, r: Gradient, w: Tensor) -> Tensor:
@@ -135,7 +161,7 @@ def _slope(u: Gradient, r: Gradient, w: Tensor) -> Tensor:
     if not touched:
         return torch.zeros_like(w)
     parts, along = zip(*touched, strict=True)
-    (slope,) = grad(parts, w, grad_outputs=along, retain_graph=True, materialize_grads=True)
+    (slope,) = _grad(parts, w, grad_outputs=along, retain_graph=True, materialize_grads=True)
     return slope
 
 
@@ -158,7 +184,8 @@ def _common_dtype(shared: Sequence[Tensor]) -> torch.dtype:
 
 
 def _at_least_float32(part: Tensor) -> Tensor:
-    return part.to(torch.promote_types(part.dtype, torch.float32))
+    dense = part.to_dense() if part.is_sparse else part  # Embedding(sparse=True)
+    return dense.to(torch.promote_types(part.dtype, torch.float32))
 
 
 def _jacobian(losses: TaskLosses, shared: Sequence[Tensor]) -> Tensor:

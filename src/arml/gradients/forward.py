@@ -7,15 +7,15 @@ statistics) and random state, and repeat the random draws of the pass that made 
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
-from torch.nn.modules.module import register_module_forward_pre_hook
 
 from arml.gradients.backward import Average, Gradient, TaskLosses, check_sum, direction_gradients, dot, is_untouched
+from arml.gradients.buffers import Buffers, lend_buffers
 
 NOT_REPEATED = (
     "the closure does not repeat the losses (if it draws at random, call reweighter(closure=closure) without losses, "
@@ -42,7 +42,6 @@ class RandomState:
 class Replay:
     """Runs closures again without a trace: no graph, the same random draws, then random state and buffers as before.
 
-    Modules work on copies of their buffers: writing old values back would make autograd refuse the caller's backward.
     A hook finds the modules that a closure calls. Compiled code is guarded against hooks and would be recompiled for
     each one; so once a pass has called compiled modules, its modules are remembered instead.
     """
@@ -55,40 +54,20 @@ class Replay:
     def __call__(self, start: RandomState | None) -> Iterator[None]:
         """A pass that repeats the draws from ``start``; ``None``: draws from the current state."""
         # The caller's next draws must not depend on whether this step updated the weights.
-        now = RandomState()
+        now, called = RandomState(), Buffers()
         if start is not None:
             start.restore()
         try:
-            with torch.no_grad(), self._lend_buffers():
-                yield
+            with torch.no_grad(), warnings.catch_warnings():
+                # A compiled module warns that it calls a hook twice: harmless here.
+                warnings.filterwarnings("ignore", message=".*there are global hooks on modules")
+                with lend_buffers(self._modules, watch=not self._saw_compiled) as called:
+                    yield
         finally:
             now.restore()
-
-    @contextmanager
-    def _lend_buffers(self) -> Iterator[None]:
-        kept: dict[nn.Module, dict[str, Tensor | None]] = {}
-
-        def lend(module: nn.Module, _: object = None) -> None:
-            # torch.compile traces this hook, too: exchanging buffers would become part of the compiled code.
-            if torch.compiler.is_compiling():
-                return
-            for part in module.modules():
-                # A module that is called twice still gets the caller's buffers back, not the first copies.
-                if part not in kept:
-                    kept[part] = dict(part._buffers)
-                    part._buffers.update({name: b.clone() for name, b in part._buffers.items() if b is not None})
-
-        for module in self._modules:
-            lend(module)
-        try:
-            with nullcontext() if self._saw_compiled else _watch_calls(lend):
-                yield
-        finally:
-            for part, buffers in kept.items():
-                part._buffers.update(buffers)
             # Only the wrapper of a compiled module has this attribute.
-            if any(hasattr(part, "_orig_mod") for part in kept):
-                self._modules, self._saw_compiled = tuple(kept), True
+            if any(hasattr(part, "_orig_mod") for part in called):
+                self._modules, self._saw_compiled = tuple(called), True
 
 
 @dataclass(frozen=True)
@@ -170,18 +149,6 @@ def _directional_derivatives(
         # local one, because the closure recomputes the losses of this process only.
         check_sum(row, c, dot(mine, r), NOT_REPEATED)
     return torch.stack(rows)
-
-
-@contextmanager
-def _watch_calls(hook: Callable[[nn.Module, object], None]) -> Iterator[None]:
-    """Calls ``hook`` before every call of any module."""
-    handle = register_module_forward_pre_hook(hook)
-    try:
-        with warnings.catch_warnings():  # a compiled module warns that it calls the hook twice: harmless here
-            warnings.filterwarnings("ignore", message=".*there are global hooks on modules")
-            yield
-    finally:
-        handle.remove()
 
 
 @contextmanager

@@ -1,0 +1,44 @@
+"""Questions about the graph of losses that are answered without a backward pass."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+Node: TypeAlias = Any
+"""A node of autograd's graph."""
+CHECKPOINT = "CheckpointFunctionBackward"
+"""The node that reentrant checkpointing leaves in place of everything it will recompute."""
+
+
+def walk(losses: Iterable[Tensor]) -> Iterator[Node]:
+    """Every node of the graph of ``losses``, once."""
+    waiting: list[Node] = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
+    found: set[Node] = set(waiting)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        new = {parent for parent, _ in node.next_functions if parent is not None} - found
+        found |= new
+        waiting.extend(new)
+
+
+def leaves(losses: Iterable[Tensor]) -> set[int]:
+    """The ids of the tensors that a backward pass from ``losses`` would reach.
+
+    >>> x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    >>> leaves([(2 * x).sum()]) == {id(x)}
+    True
+    """
+    return {id(node.variable) for node in walk(losses) if hasattr(node, "variable")}
+
+
+def has_node(losses: Iterable[Tensor], name: str) -> bool:
+    """Whether a node of the graph is called ``name``."""
+    return any(node.name() == name for node in walk(losses))
+
+
+def uses_float16(losses: Iterable[Tensor]) -> bool:
+    """Whether a gradient inside the graph is in float16, where numbers below 6e-8 are 0."""
+    return any(part.dtype == torch.float16 for node in walk(losses) for part in node._input_metadata)

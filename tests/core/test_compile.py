@@ -15,7 +15,7 @@ from torch.testing import assert_close
 
 from arml import ARML, Reweighter
 from arml.gradients import CentralDifferences, alignment, pairwise
-from arml.gradients.auto import check_repeatable
+from arml.gradients.compiled import check_repeatable
 
 COMPILER = os.environ.get("CXX", "g++")
 HEADERS = Path(sysconfig.get_path("include")) / "Python.h"

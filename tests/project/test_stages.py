@@ -26,7 +26,7 @@ ORDER = {
         "cli",
         "__main__",
     ],
-    "arml.gradients": ["shared", "signals", "second", "backward", "forward", "auto", "measure"],
+    "arml.gradients": ["shared", "signals", "second", "backward", "compiled", "forward", "audit", "auto", "measure"],
     "arml.methods": ["_simplex", "base", "arml"],
     "arml.lab": [
         "data",

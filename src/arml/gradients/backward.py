@@ -8,7 +8,7 @@ caller's own ``backward()``. Under ``torch.distributed`` g_i is the mean over pr
 ``average`` once; the A it returns, its own part of the batch against the averaged r_d, is averaged by the caller.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import TypeAlias
 
@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd import grad
 
 from arml._distributed import mean_over_processes
-from arml.gradients.second import skip_needless_products
+from arml.gradients.second import Node, skip_needless_products
 
 Gradient: TypeAlias = Sequence[Tensor]
 """One tensor per shared parameter, at least float32; or a single tensor, all of them flattened."""
@@ -30,6 +30,7 @@ Engine: TypeAlias = Callable[[TaskLosses, Sequence[Tensor], Tensor, Average], Te
 
 MISMATCH = 0.02
 """How far sum_i w_i <g_i, r> may be from <sum_i w_i g_i, r>, as a share of sum_i |w_i <g_i, r>|; more is an error."""
+HIDDEN = "an operation hides its second derivative from autograd"
 
 
 def pairwise(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
@@ -59,17 +60,17 @@ def double_backward(losses: TaskLosses, shared: Sequence[Tensor], directions: Te
     with skip_needless_products(u):
         rows = [_slope(u, r, w) for r in rs]
     for row, r in zip(rows, rs, strict=True):
-        check_sum(row, w, dot(values, r), "an operation hides its second derivative from autograd")
+        check_sum(row, w, dot(values, r), lambda: HIDDEN)
     return torch.stack(rows).detach()
 
 
-def check_sum(row: Tensor, w: Tensor, expected: Tensor, reason: str) -> None:
+def check_sum(row: Tensor, w: Tensor, expected: Tensor, explain: Callable[[], str]) -> None:
     """Raises unless sum_i w_i <g_i, r> equals <sum_i w_i g_i, r>, which a backward pass gives."""
     terms = (w.to(row) * row).detach()
     found, expected = terms.sum(), expected.detach()
     if expected.isfinite() and (found - expected).abs() > MISMATCH * terms.abs().sum():
         raise RuntimeError(
-            f"{reason}: along the direction losses change by {found:.4g}, their graph says {expected:.4g}"
+            f"{explain()}: along the direction losses change by {found:.4g}, their graph says {expected:.4g}"
         )
 
 
@@ -83,6 +84,15 @@ def gradient_norms(losses: TaskLosses, shared: Sequence[Tensor]) -> Tensor:
     """The length of every task's gradient, [1 + K]: one backward pass per task, memory for one gradient."""
     gradients = (mean_over_processes(task_gradient(loss, shared)) for loss in losses)
     return torch.stack([dot(g, g).sqrt() for g in gradients])
+
+
+def gradient_sizes(losses: TaskLosses, shared: Sequence[Tensor]) -> Tensor:
+    """About how long the gradients of this process are, up to a common factor; cheap.
+
+    It measures the shared parameters next to the losses, so that no backward pass goes through the whole network.
+    """
+    near = _nearest_parameters(losses, shared)
+    return torch.stack([dot(g, g).sqrt() for g in (task_gradient(loss, near) for loss in losses)])
 
 
 def direction_gradients(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor) -> list[Gradient]:
@@ -109,18 +119,34 @@ def dot(a: Gradient, b: Gradient) -> Tensor:
     return torch.stack([torch.dot(x.reshape(-1), y.reshape(-1)) for x, y in zip(a, b, strict=True)]).sum()
 
 
-def is_compiled(losses: TaskLosses) -> bool:
-    """Whether a part of the graph was made by ``torch.compile``."""
-    found: set[object] = set()
-    waiting = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
+def graph_nodes(losses: TaskLosses) -> Iterable[Node]:
+    """All nodes of the graph of the losses, those next to the losses first."""
+    found = dict.fromkeys(loss.grad_fn for loss in losses if loss.grad_fn is not None)
+    waiting = list(found)
     while waiting:
-        node = waiting.pop()
-        if node.name().startswith("CompiledFunction"):
-            return True
-        new = {parent for parent, _ in node.next_functions if parent is not None} - found
-        found |= new
-        waiting.extend(new)
-    return False
+        parents = dict.fromkeys(parent for node in waiting for parent, _ in node.next_functions if parent is not None)
+        waiting = [parent for parent in parents if parent not in found]
+        found.update(dict.fromkeys(waiting))
+    return found
+
+
+def lowest_precision(losses: TaskLosses) -> float:
+    """The relative rounding error of the least precise numbers in the graph: that of bfloat16 under autocast."""
+    dtypes = {one.dtype for node in graph_nodes(losses) for one in getattr(node, "_input_metadata", ())}
+    return max(torch.finfo(dtype).eps for dtype in {losses[0].dtype, *dtypes} if dtype.is_floating_point)
+
+
+def _nearest_parameters(losses: TaskLosses, shared: Sequence[Tensor], most: int = 4) -> Sequence[Tensor]:
+    """Those of ``shared`` that are the fewest operations away from the losses."""
+    # More than one, because a bias before BatchNorm has a gradient of rounding errors only.
+    wanted, found = {id(p): p for p in shared}, []
+    for node in graph_nodes(losses):
+        p = wanted.pop(id(getattr(node, "variable", None)), None)
+        if p is not None:
+            found.append(p)
+            if len(found) == most:
+                break
+    return found or shared
 
 
 def depends_on(losses: TaskLosses, shared: Sequence[Tensor]) -> bool:

@@ -178,7 +178,7 @@ class Reweighter(nn.Module):
         if not self._is_finite(everywhere.values, local):
             return
         with record_touched() as touched:
-            signals = self._observe(local, scale, self._engine(closure, start))
+            signals = self._observe(local, scale, self._engine(closure, start, everywhere.present.tolist()))
         products = [part for part in (signals.alignment, signals.gram, signals.norms) if part is not None]
         if not all(self._is_finite(part, local) for part in products):
             return
@@ -218,11 +218,11 @@ class Reweighter(nn.Module):
             scale * _to_memory(norms(scaled, self._measured)) / factor if needs.norms else None,
         )
 
-    def _engine(self, closure: Closure | None, start: RandomState | None) -> Engine | Auto:
+    def _engine(self, closure: Closure | None, start: RandomState | None, present: list[bool]) -> Engine | Auto:
         if self.engine is not None:
             return self.engine
         if closure is None:
-            return self._auto
+            return self._auto.prefer(present=present)
         factor, autocast = read_scale(self.loss_scale), Autocast()
 
         def recompute() -> Tensor:
@@ -232,7 +232,7 @@ class Reweighter(nn.Module):
         first: list[Engine] = [DualNumbers(recompute, m, start, self._replay) for m in self._modules_of_shared]
         if not autocast.enabled:  # in low precision the small steps of differences are lost in rounding
             first.append(CentralDifferences(recompute, start, self._replay))
-        return self._auto.prefer(*first)
+        return self._auto.prefer(*first, present=present)
 
     def _is_finite(self, values: Tensor, losses: TaskLosses) -> bool:
         """Whether ``values`` are all finite; if not, warns about the tasks at fault, once per task."""
@@ -263,6 +263,7 @@ class Reweighter(nn.Module):
             "weights": self._weights.clone(),
             "memory": [part.clone() for part in self._memory],
             "progress": [part.clone() for part in self._window_state],
+            "engines": self._auto.state_dict(),
         }
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
@@ -279,6 +280,8 @@ class Reweighter(nn.Module):
         self._window_state = saved_state([part.cpu().clone() for part in state["progress"]], self._weights)
         if self.convergence is None and self.converged:
             self.reset()
+        if "engines" in state:  # older states know nothing about engines
+            self._auto.load_state_dict(state["engines"])
 
     def extra_repr(self) -> str:
         """Method, tasks and schedule."""

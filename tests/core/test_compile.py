@@ -13,9 +13,9 @@ from torch import nn
 from torch._dynamo.utils import counters
 from torch.testing import assert_close
 
-from arml import ARML, Reweighter
-from arml.gradients import CentralDifferences, alignment, pairwise
-from arml.gradients.auto import check_repeatable
+from arml import ARML, GradNorm, Reweighter
+from arml.gradients import CentralDifferences, alignment, compiled, gram, norms, pairwise
+from arml.gradients.compiled import check_repeatable
 
 COMPILER = os.environ.get("CXX", "g++")
 HEADERS = Path(sysconfig.get_path("include")) / "Python.h"
@@ -32,8 +32,9 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def _nothing_compiled_before():
+def _nothing_compiled_before(tmp_path, monkeypatch):
     """Nor by an earlier program: torch keeps compiled graphs in files, and their first use decides what they allow."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     torch._dynamo.reset()
     counters.clear()
     alone = {"fx_graph_cache": False, "compile_threads": 1}  # no threads that outlive a test and change warnings
@@ -136,10 +137,24 @@ def test_updates_may_begin_later_if_that_was_set_before(closure, tolerance):
     assert_trained_alike(compiled, eager, tolerance)
 
 
-def test_a_backward_pass_that_silently_spoils_the_next_one_is_noticed():
-    """Code that was compiled earlier for a single pass, and is found on disk, does this."""
+@to_machine_code
+@pytest.mark.parametrize(("method", "num_aux"), [(ARML(), 2), (ARML(), 5), (GradNorm(), 2)], ids=["2", "5", "norms"])
+@pytest.mark.parametrize("closure", [False, True])
+def test_a_batch_shape_first_compiled_at_a_step_without_update_says_what_to_set(method, num_aux, closure):
+    """Each shape has a compiled graph of its own, and each is checked at its first update."""
+    training = Training(num_aux, compiled=True)
+    training.reweighter = Reweighter(method, training.tasks, training.trunk, every=1, convergence=None)
+    training.step(closure=closure)
+    training.x, training.y = training.x[:20], training.y[:, :20]
+    training.descend(training.losses()[0])  # compiled here, for a single pass
+    with pytest.raises(ValueError, match=r"allows one backward pass only.*donated_buffer = False"):
+        training.step(closure=closure)
 
-    class Spoiling(torch.autograd.Function):
+
+def make_compiled_function(*, spoils):
+    """A graph as torch.compile makes them: a class of its own; ``spoils``: its first pass overwrites what it kept."""
+
+    class CompiledFunction(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
             ctx.save_for_backward(kept := x.clone())
@@ -149,12 +164,41 @@ def test_a_backward_pass_that_silently_spoils_the_next_one_is_noticed():
         @staticmethod
         def backward(ctx, grad):
             result = 2 * grad * ctx.saved_tensors[0]
-            ctx.kept.data.zero_()
+            if spoils:
+                ctx.kept.data.zero_()
             return result
 
+    return CompiledFunction
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [lambda losses, shared: alignment(losses, shared, torch.ones(1, 2)), gram, norms],
+    ids=["alignment", "gram", "norms"],
+)
+def test_every_compiled_graph_is_checked_at_its_first_update(measure):
+    x = torch.ones(3, requires_grad=True)
+    fine, spoiled = make_compiled_function(spoils=False), make_compiled_function(spoils=True)
+    measure([fine.apply(x).sum(), x.sum()], [x])
+    with pytest.raises(ValueError, match="allows one backward pass only"):
+        measure([spoiled.apply(x).sum(), x.sum()], [x])
+
+
+def test_a_compiled_graph_is_checked_once(monkeypatch):
+    x, fine, checks = torch.ones(3, requires_grad=True), make_compiled_function(spoils=False), []
+    monkeypatch.setattr(compiled, "check_repeatable", lambda *_: checks.append(1))
+    for _ in range(3):
+        compiled.check_compiled([fine.apply(x).sum(), x.sum()], [x])
+    assert len(checks) == 1
+
+
+def test_a_backward_pass_that_silently_spoils_the_next_one_is_noticed():
+    """Code that was compiled earlier for a single pass, and is found on disk, does this."""
+
+    spoiled = make_compiled_function(spoils=True)
     x = torch.ones(3, requires_grad=True)
     with pytest.raises(ValueError, match="allows one backward pass only"):
-        check_repeatable([Spoiling.apply(x).sum(), x.sum()], [x])
+        check_repeatable([spoiled.apply(x).sum(), x.sum()], [x])
     check_repeatable([x.square().sum(), x.sum()], [x])
 
 

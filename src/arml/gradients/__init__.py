@@ -4,6 +4,8 @@
 - ``second``: makes the second backward pass cheaper
 - ``backward``: inner products from the graph of the losses (the only file that calls ``autograd.grad``)
 - ``forward``: the same by recomputing the losses along a direction, with a closure
+- ``compiled``: whether compiled networks allow the backward passes of an update
+- ``audit``: compares an engine's products with the graph, for every task
 - ``auto``: chooses between these engines, and replaces one that fails
 - ``measure``: the functions that others call
 - ``signals``: what a method learns about a training step

@@ -3,31 +3,25 @@
 import warnings
 from collections.abc import Sequence
 from copy import copy
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from arml._distributed import mean_of_numbers, mean_over_processes
+from arml.gradients.audit import Findings, audit
 from arml.gradients.backward import (
     Engine,
     Gradient,
     TaskLosses,
     direction_gradients,
-    dot,
     double_backward,
-    is_compiled,
     one_by_one,
     pairwise,
-    task_gradient,
 )
 
 CLOSURE = " If that grows with the number of tasks, pass a closure: reweighter(closure=...) stays cheap for any number."
 """Advice for losses without a second derivative."""
-ONE_PASS = (
-    "The compiled network allows one backward pass only, and an update of the weights needs more. Set "
-    "torch._functorch.config.donated_buffer = False before the network is first called, and let the environment "
-    "variable TORCHINDUCTOR_CACHE_DIR name an empty folder: code that was compiled earlier is used again otherwise."
-)
 
 
 class EngineFallbackWarning(UserWarning):
@@ -57,32 +51,36 @@ class Auto:
     Up to two auxiliary tasks: :func:`pairwise`. More: :func:`double_backward`, or, where an operation has no second
     derivative (flash attention, compiled graphs), :func:`one_by_one`. Engines made from a closure come first. An engine
     that fails on one process counts as failed on all of them.
+
+    At an engine's first update, and now and then, its products of all tasks are compared with the graph.
     """
 
     def __init__(self) -> None:
         self._first: Sequence[Engine] = ()
-        self._failed: set[str] = set()
-        self._passed: set[str] = set()
+        self._present: list[bool] | None = None
+        self._findings = Findings()
 
-    def prefer(self, *first: Engine) -> "Auto":
-        """A copy that tries the engines ``first`` before its own."""
-        # A shallow copy shares the sets: an engine that fails for one call must stay out of all later ones.
+    def prefer(self, *first: Engine, present: Sequence[bool] | None = None) -> "Auto":
+        """A copy that tries the engines ``first`` before its own.
+
+        ``present`` says which tasks any process holds; without it, processes ask each other.
+        """
+        # A shallow copy shares the findings: an engine that fails for one call must stay out of all later ones.
         other = copy(self)
-        other._first = first
+        other._first, other._present = first, None if present is None else list(present)
         return other
 
     def __call__(self, losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
         """A [D, 1 + K], the mean over processes."""
-        self._check_repeatable(losses, shared)
+        self._findings.updates += 1
         # Separate backward passes are cheaper than a second graph, as long as they are few.
         by_graph: list[Engine] = [pairwise] if len(losses) <= 3 else [double_backward, one_by_one]
         *attempts, last = [*self._first, *by_graph]
         for engine in attempts:
-            if _name(engine) in self._failed:
+            if _name(engine) in self._findings.failed:
                 continue
             try:
-                self._try_all_tasks(engine, losses, shared)
-                return attempt(engine, losses, shared, directions)
+                return self._attempt(engine, losses, shared, directions)
             except torch.OutOfMemoryError:
                 # A RuntimeError as well, but it says nothing about what the engine can do.
                 raise
@@ -91,40 +89,35 @@ class Auto:
         # The last engine needs first derivatives only. Where even these fail, training fails: the caller must know.
         return attempt(last, losses, shared, directions)
 
-    def _check_repeatable(self, losses: TaskLosses, shared: Sequence[Tensor]) -> None:
-        """Once: a backward pass of compiled code may overwrite what the next one needs, without an error."""
-        if check_repeatable.__name__ not in self._passed:
-            self._passed.add(check_repeatable.__name__)
-            # The check costs two backward passes, and plain graphs do not need it.
-            if is_compiled(losses):
-                check_repeatable(losses, shared)
+    def _attempt(self, engine: Engine, losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
+        """The answer of ``engine``; where a check is due, it must agree with the graph for every task."""
+        name, present, findings = _name(engine), self._tasks_anywhere(losses), self._findings
+        if not findings.is_check_due(name, present):
+            return attempt(engine, losses, shared, directions)
+        groups = findings.groups(name, present)
+        products = attempt(audit(engine, groups, findings.updates), losses, shared, directions)
+        findings.record_check(name, present)
+        return products
 
-    def _try_all_tasks(self, engine: Engine, losses: TaskLosses, shared: Sequence[Tensor]) -> None:
-        """Once: a direction with every task in it, so that a task without second derivative is noticed."""
-        # The sum that an engine checks leaves out tasks with c_i = 0, as all auxiliary tasks in c = e_0 have.
-        if engine is double_backward and _name(engine) not in self._passed:
-            attempt(engine, losses, shared, torch.ones(1, len(losses)))
-            self._passed.add(_name(engine))
+    def _tasks_anywhere(self, losses: TaskLosses) -> list[bool]:
+        """Which tasks the batch holds on any process: all processes must check at the same updates."""
+        if self._present is not None:
+            return self._present
+        here = torch.tensor([loss.requires_grad for loss in losses], device=losses[0].device)
+        return [bool(share > 0) for share in mean_of_numbers([here.float()])[0]]
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was found out about engines: numbers, names and lists of them."""
+        return self._findings.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continues with what was known when ``state`` was made."""
+        self._findings.load_state_dict(state)
 
     def _give_up(self, engine: Engine, error: RuntimeError) -> None:
-        self._failed.add(_name(engine))
+        self._findings.failed.add(_name(engine))
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         warnings.warn(EngineFallbackWarning(_name(engine), reason), stacklevel=2)
-
-
-def check_repeatable(losses: TaskLosses, shared: Sequence[Tensor]) -> None:
-    """Raises unless a second backward pass through the graph gives the same as the first."""
-    total = torch.stack(list(losses)).sum()
-    try:
-        first, second = (task_gradient(total, shared) for _ in range(2))
-    except RuntimeError as error:
-        # torch refuses a second pass only where it knows; code from its cache on disk may give wrong numbers instead.
-        if "donated" in str(error):
-            raise ValueError(ONE_PASS) from error
-        raise
-    apart = [a - b for a, b in zip(first, second, strict=True)]
-    if dot(apart, apart) > 1e-6 * dot(first, first):
-        raise ValueError(ONE_PASS)
 
 
 def attempt(engine: Engine, losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:

@@ -20,6 +20,7 @@ from torch.autograd import grad
 
 from arml._distributed import mean_over_processes
 from arml.gradients.buffers import lend_buffers
+from arml.gradients.graph import walk
 from arml.gradients.second import skip_needless_products
 
 Gradient: TypeAlias = Sequence[Tensor]
@@ -39,6 +40,7 @@ REENTRANT = (
     "gradient_checkpointing_enable(gradient_checkpointing_kwargs={'use_reentrant': False})."
 )
 _touched: ContextVar[set[int]] = ContextVar("touched")
+HIDDEN = "an operation hides its second derivative from autograd"
 
 
 def pairwise(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
@@ -68,17 +70,17 @@ def double_backward(losses: TaskLosses, shared: Sequence[Tensor], directions: Te
     with skip_needless_products(u):
         rows = [_slope(u, r, w) for r in rs]
     for row, r in zip(rows, rs, strict=True):
-        check_sum(row, w, dot(values, r), "an operation hides its second derivative from autograd")
+        check_sum(row, w, dot(values, r), lambda: HIDDEN)
     return torch.stack(rows).detach()
 
 
-def check_sum(row: Tensor, w: Tensor, expected: Tensor, reason: str) -> None:
+def check_sum(row: Tensor, w: Tensor, expected: Tensor, explain: Callable[[], str]) -> None:
     """Raises unless sum_i w_i <g_i, r> equals <sum_i w_i g_i, r>, which a backward pass gives."""
     terms = (w.to(row) * row).detach()
     found, expected = terms.sum(), expected.detach()
     if expected.isfinite() and (found - expected).abs() > MISMATCH * terms.abs().sum():
         raise RuntimeError(
-            f"{reason}: along the direction losses change by {found:.4g}, their graph says {expected:.4g}"
+            f"{explain()}: along the direction losses change by {found:.4g}, their graph says {expected:.4g}"
         )
 
 
@@ -92,6 +94,15 @@ def gradient_norms(losses: TaskLosses, shared: Sequence[Tensor]) -> Tensor:
     """The length of every task's gradient, [1 + K]: one backward pass per task, memory for one gradient."""
     gradients = (mean_over_processes(task_gradient(loss, shared)) for loss in losses)
     return torch.stack([dot(g, g).sqrt() for g in gradients])
+
+
+def gradient_sizes(losses: TaskLosses, shared: Sequence[Tensor]) -> Tensor:
+    """About how long the gradients of this process are, up to a common factor; cheap.
+
+    It measures the shared parameters next to the losses, so that no backward pass goes through the whole network.
+    """
+    near = _nearest_parameters(losses, shared)
+    return torch.stack([dot(g, g).sqrt() for g in (task_gradient(loss, near) for loss in losses)])
 
 
 def direction_gradients(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor) -> list[Gradient]:
@@ -130,18 +141,23 @@ def dot(a: Gradient, b: Gradient) -> Tensor:
     return torch.stack([torch.dot(x.reshape(-1), y.reshape(-1)) for x, y in zip(a, b, strict=True)]).sum()
 
 
-def is_compiled(losses: TaskLosses) -> bool:
-    """Whether a part of the graph was made by ``torch.compile``."""
-    found: set[object] = set()
-    waiting = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
-    while waiting:
-        node = waiting.pop()
-        if node.name().startswith("CompiledFunction"):
-            return True
-        new = {parent for parent, _ in node.next_functions if parent is not None} - found
-        found |= new
-        waiting.extend(new)
-    return False
+def lowest_precision(losses: TaskLosses) -> float:
+    """The relative rounding error of the least precise numbers in the graph: that of bfloat16 under autocast."""
+    dtypes = {one.dtype for node in walk(losses) for one in getattr(node, "_input_metadata", ())}
+    return max(torch.finfo(dtype).eps for dtype in {losses[0].dtype, *dtypes} if dtype.is_floating_point)
+
+
+def _nearest_parameters(losses: TaskLosses, shared: Sequence[Tensor], most: int = 4) -> Sequence[Tensor]:
+    """Those of ``shared`` that are the fewest operations away from the losses."""
+    # More than one, because a bias before BatchNorm has a gradient of rounding errors only.
+    wanted, found = {id(p): p for p in shared}, []
+    for node in walk(losses):
+        p = wanted.pop(id(getattr(node, "variable", None)), None)
+        if p is not None:
+            found.append(p)
+            if len(found) == most:
+                break
+    return found or shared
 
 
 def _grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], **options: Any) -> tuple[Tensor, ...]:

@@ -13,15 +13,14 @@ CHECKPOINT = "CheckpointFunctionBackward"
 
 
 def walk(losses: Iterable[Tensor]) -> Iterator[Node]:
-    """Every node of the graph of ``losses``, once."""
-    waiting: list[Node] = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
+    """Every node of the graph of ``losses``, once; those next to the losses first."""
+    waiting: list[Node] = list(dict.fromkeys(loss.grad_fn for loss in losses if loss.grad_fn is not None))
     found: set[Node] = set(waiting)
     while waiting:
-        node = waiting.pop()
-        yield node
-        new = {parent for parent, _ in node.next_functions if parent is not None} - found
-        found |= new
-        waiting.extend(new)
+        yield from waiting
+        parents = dict.fromkeys(parent for node in waiting for parent, _ in node.next_functions if parent is not None)
+        waiting = [parent for parent in parents if parent not in found]
+        found.update(waiting)
 
 
 def leaves(losses: Iterable[Tensor]) -> set[int]:

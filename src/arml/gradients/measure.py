@@ -8,6 +8,7 @@ from torch import Tensor
 from arml.gradients import backward
 from arml.gradients.auto import Auto, attempt
 from arml.gradients.backward import Engine, TaskLosses
+from arml.gradients.compiled import check_compiled
 from arml.gradients.shared import Shared, parameters_by_name
 
 
@@ -31,6 +32,7 @@ def alignment(
     if not trainable:
         return scalars[0].new_zeros(directions.shape)
     with torch.autocast(scalars[0].device.type, enabled=False):  # as for any backward pass
+        check_compiled(scalars, trainable)
         if engine is None or isinstance(engine, Auto):
             return (engine or Auto())(scalars, trainable, directions)
         return attempt(engine, scalars, trainable, directions)
@@ -48,6 +50,7 @@ def gram(losses: Tensor | TaskLosses, shared: Shared) -> Tensor:
     if not trainable:
         return scalars[0].new_zeros(len(scalars), len(scalars))
     with torch.autocast(scalars[0].device.type, enabled=False):
+        check_compiled(scalars, trainable)
         return backward.gram_matrix(scalars, trainable)
 
 
@@ -62,6 +65,7 @@ def norms(losses: Tensor | TaskLosses, shared: Shared) -> Tensor:
     if not trainable:
         return scalars[0].new_zeros(len(scalars))
     with torch.autocast(scalars[0].device.type, enabled=False):
+        check_compiled(scalars, trainable)
         return backward.gradient_norms(scalars, trainable)
 
 

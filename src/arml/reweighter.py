@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from arml.connection import Connection
 from arml.convergence import Convergence, initial_state, saved_state
 from arml.gradients.auto import Auto
-from arml.gradients.backward import Engine, TaskLosses, record_touched
+from arml.gradients.backward import Engine, TaskLosses, record_touched, take_unit_directions
 from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
 from arml.gradients.measure import alignment, gram, norms
 from arml.gradients.shared import Shared, is_read_anew, keep_readable, parameters_by_name, parameters_of_layer
@@ -177,7 +177,7 @@ class Reweighter(nn.Module):
         scale = _to_memory(everywhere.scale) * self._scale
         if not self._is_finite(everywhere.values, local):
             return
-        with record_touched() as touched:
+        with record_touched() as touched, take_unit_directions(enabled=read_scale(self.loss_scale) != 1):
             signals = self._observe(local, scale, self._engine(closure, start, everywhere.present.tolist()))
         products = [part for part in (signals.alignment, signals.gram, signals.norms) if part is not None]
         if not all(self._is_finite(part, local) for part in products):

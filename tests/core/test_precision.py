@@ -217,3 +217,26 @@ def test_checkpointed_batchnorm_moves_as_without_an_update(tasks, form):
         loss.backward()
         (main + sum(aux.values())).backward()
         assert_close(net.trunk.state_dict(), twin.trunk.state_dict())
+
+
+def test_a_float16_loop_with_a_scaler_learns_the_weights_of_float32():
+    """The scale is too large at first: that update is left out, as the scaler leaves out its step."""
+    weights = {}
+    for dtype in (torch.float32, torch.float16):
+        torch.manual_seed(0)
+        net = Net()
+        grad_scaler = torch.amp.GradScaler("cpu", init_scale=2.0**40, backoff_factor=2.0**-8)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
+        reweighter = Reweighter(ARML(scale_free=True), TASKS, net.trunk, every=1, loss_scale=grad_scaler)
+        for _ in range(12):
+            with torch.autocast("cpu", dtype=dtype, enabled=dtype == torch.float16):
+                losses = net.losses(1e-5)
+            optimizer.zero_grad()
+            grad_scaler.scale(reweighter(*losses)).backward()
+            grad_scaler.step(optimizer)
+            grad_scaler.update()
+        weights[dtype] = torch.tensor(list(reweighter.weights.values()))
+    left_out = 1
+    moved = (weights[torch.float32] - 1).abs().max()
+    assert moved > 0.01
+    assert (weights[torch.float16] - weights[torch.float32]).abs().max() < moved * (left_out + 1) / 12

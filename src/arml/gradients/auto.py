@@ -14,6 +14,7 @@ from arml.gradients.backward import (
     Engine,
     Gradient,
     TaskLosses,
+    adapt_directions,
     direction_gradients,
     double_backward,
     one_by_one,
@@ -137,7 +138,7 @@ def attempt(engine: Engine, losses: TaskLosses, shared: Sequence[Tensor], direct
     failure: RuntimeError | None = None
     products = torch.zeros(directions.shape, device=losses[0].device)
     try:
-        products = engine(losses, shared, directions, average).detach()
+        products = adapt_directions(engine)(losses, shared, directions, average).detach()
     except torch.OutOfMemoryError:
         raise
     except RuntimeError as error:

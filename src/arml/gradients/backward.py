@@ -39,6 +39,7 @@ REENTRANT = (
     "torch.utils.checkpoint.checkpoint(..., use_reentrant=False); in transformers, "
     "gradient_checkpointing_enable(gradient_checkpointing_kwargs={'use_reentrant': False})."
 )
+_unit_directions: ContextVar[bool] = ContextVar("unit_directions", default=False)
 _touched: ContextVar[set[int]] = ContextVar("touched")
 HIDDEN = "an operation hides its second derivative from autograd"
 
@@ -72,6 +73,38 @@ def double_backward(losses: TaskLosses, shared: Sequence[Tensor], directions: Te
     for row, r in zip(rows, rs, strict=True):
         check_sum(row, w, dot(values, r), lambda: HIDDEN)
     return torch.stack(rows).detach()
+
+
+@contextmanager
+def take_unit_directions(*, enabled: bool) -> Iterator[None]:
+    """Inside, engines see r_d / ||r_d||: in float16 a scaled r_d would overflow where it meets scaled losses."""
+    token = _unit_directions.set(enabled)
+    try:
+        yield
+    finally:
+        _unit_directions.reset(token)
+
+
+def adapt_directions(engine: Engine) -> Engine:
+    """``engine``, or inside :func:`take_unit_directions` one with the same answer, because that is linear in r."""
+    if not _unit_directions.get():
+        return engine
+
+    def run(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
+        lengths: list[Tensor] = []
+
+        def average_to_unit(rs: Sequence[Gradient]) -> list[list[Tensor]]:
+            means = average(rs)
+            lengths.extend(length.where(length > 0, 1) for length in (dot(r, r).sqrt() for r in means))
+            return [
+                [part if is_untouched(part) else part / length for part in r]
+                for r, length in zip(means, lengths, strict=True)
+            ]
+
+        products = engine(losses, shared, directions, average_to_unit)
+        return products * torch.stack(lengths).to(products).unsqueeze(1)
+
+    return run
 
 
 def check_sum(row: Tensor, w: Tensor, expected: Tensor, explain: Callable[[], str]) -> None:

@@ -1,6 +1,7 @@
 """The engine against one plain backward at a time, on every network of the zoo."""
 
 import copy
+import itertools
 import pickle
 import warnings
 
@@ -226,8 +227,54 @@ def test_a_closure_that_draws_again_is_caught(make_engine):
         alignment(losses, case.shared, torch.tensor([[1.0, -1, -1, -1, -1]]), engine=engine)
 
 
-def test_central_differences_in_float32_are_good_to_a_thousandth():
-    trunk, heads = nn.Sequential(nn.Linear(20, 64), nn.Tanh(), nn.Linear(64, 32), nn.ReLU()), nn.Linear(32, 5)
+def relu_errors(steps, num_seeds=5):
+    """Relative errors of central differences in float32 on networks with ReLU, after ``steps`` steps of training."""
+    errors = []
+    for seed, depth, width in itertools.product(range(num_seeds), (1, 3, 6), (64,)):
+        torch.manual_seed(seed)
+        sizes = [20, *[width] * depth]
+        trunk = nn.Sequential(*(m for a, b in itertools.pairwise(sizes) for m in (nn.Linear(a, b), nn.ReLU())))
+        model = nn.Sequential(trunk, nn.Linear(width, 5))
+        x, y = torch.randn(64, 20), torch.randint(0, 2, (64, 5)).float()
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        for _ in range(steps):
+            optimizer.zero_grad()
+            F.binary_cross_entropy_with_logits(model(x), y).backward()
+            optimizer.step()
+
+        def losses(model=model, x=x, y=y):
+            return F.binary_cross_entropy_with_logits(model(x), y, reduction="none").mean(0)
+
+        twin = copy.deepcopy(model).double()
+        for c in (torch.tensor([[1.0, -1, -1, -1, -1]]), torch.eye(5)[:1]):
+            exact = alignment(losses(twin, x.double(), y.double()), twin[0], c.double(), engine=pairwise)
+            try:
+                found = alignment(losses(), trunk, c, engine=CentralDifferences(losses))
+            except RuntimeError as error:
+                assert "too rough" in str(error)  # noqa: PT017 -- expected on some networks, and counted
+                continue
+            errors.append(float((found - exact).norm() / exact.norm()))
+    return torch.tensor(errors).sort().values
+
+
+@pytest.mark.parametrize("steps", [0, 60])
+def test_central_differences_on_networks_with_relu_are_as_good_as_the_docs_say(steps):
+    """Half of the errors are below 2e-3, all below 1e-2, and no network is too rough."""
+    errors = relu_errors(steps)
+    assert len(errors) == 30
+    assert errors.median() < 2e-3
+    assert errors[-1] < 1e-2
+
+
+def test_central_differences_where_losses_are_nearly_0_notice_their_error():
+    """Networks that know their batch by heart: large errors, up to a third, were not noticed."""
+    errors = relu_errors(200, num_seeds=2)
+    assert len(errors) < 12
+    assert errors[-1] < 0.1
+
+
+def test_central_differences_without_kinks_are_good_to_a_thousandth():
+    trunk, heads = nn.Sequential(nn.Linear(20, 64), nn.Tanh(), nn.Linear(64, 32), nn.Tanh()), nn.Linear(32, 5)
     x, y = torch.randn(64, 20), torch.randint(0, 2, (64, 5)).float()
 
     def losses():
@@ -236,7 +283,7 @@ def test_central_differences_in_float32_are_good_to_a_thousandth():
     directions = torch.tensor([[1.0, -1, -1, -1, -1]])
     exact = alignment(losses(), trunk, directions, engine=pairwise)
     found = alignment(losses(), trunk, directions, engine=CentralDifferences(losses))
-    assert (found - exact).norm() < 2e-3 * exact.norm()
+    assert (found - exact).norm() < 1e-3 * exact.norm()
 
 
 def test_memory_does_not_grow_with_the_number_of_tasks():

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from arml.convergence import Convergence, WindowState, initial_state
+from arml.convergence import Convergence, initial_state
 from arml.gradients.auto import Auto
 from arml.gradients.backward import Engine, TaskLosses, depends_on
 from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
@@ -16,7 +16,9 @@ from arml.gradients.shared import Shared, parameters_by_name, parameters_of_laye
 from arml.gradients.signals import Signals
 from arml.losses import Aux, Closure, average_losses, check_names, fill_missing, order_losses
 from arml.methods.base import Method
+from arml.packing import State, pack
 from arml.schedule import Constant, Growing
+from arml.state import fill, fill_progress, name_parts, read_state
 
 
 class Reweighter(nn.Module):
@@ -83,10 +85,11 @@ class Reweighter(nn.Module):
         self._auto, self._replay = Auto(), Replay(*self._modules_of_shared)
         self._warned: set[str] = set()
 
-        like = torch.zeros(1 + len(self.tasks), dtype=torch.float64)
+        # On the CPU, also when the model is made under torch.device("meta") or another default device.
+        like = torch.zeros(1 + len(self.tasks), dtype=torch.float64, device="cpu")
         self._weights, self._memory = method.update(method.init(like), Signals(like, present=like.bool()))
         # All losses are scaled at once, here and where they are measured: K products would add K nodes to every graph.
-        self._scale = torch.tensor([1.0, *[aux_scale] * len(self.tasks)], dtype=like.dtype)
+        self._scale = torch.tensor([1.0, *[aux_scale] * len(self.tasks)], dtype=like.dtype, device="cpu")
         self._window_state = initial_state(like)
         self._calls, self._calls_to_wait = 0, 0
 
@@ -218,30 +221,29 @@ class Reweighter(nn.Module):
                 "Pass as `shared` the trunk that computed these losses, not a copy of it."
             )
 
-    def get_extra_state(self) -> dict[str, Any]:
-        """The weights, the method's memory and all counters, as plain tensors and numbers."""
-        return {
+    def get_extra_state(self) -> Tensor:
+        """Weights, memory and all counters as one tensor of bytes, which ``arml.packing.unpack`` reads."""
+        state = {
             "tasks": list(self.tasks),
             "method": repr(self.method),
+            "method_type": type(self.method).__qualname__,
             "calls": self._calls,
             "calls_to_wait": self._calls_to_wait,
-            "weights": self._weights.clone(),
-            "memory": [part.clone() for part in self._memory],
-            "progress": [part.clone() for part in self._window_state],
+            "weights": self._weights,
+            "memory": name_parts(self._memory),
+            "convergence": name_parts(self._window_state),
         }
+        # Some tools refuse a tensor whose size differs from that of a fresh model, so there is room for longer numbers.
+        return pack(state, room=4096 + 512 * len(self.tasks))
 
-    def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Continues exactly where ``state`` was saved, also on a fresh instance."""
-        for what, mine in (("tasks", list(self.tasks)), ("method", repr(self.method))):
-            if state[what] != mine:
-                raise ValueError(
-                    f"The checkpoint was made with {what} {state[what]}, this Reweighter has {mine}. "
-                    "Make it with the same tasks, in the same order, and the same method."
-                )
-        self._calls, self._calls_to_wait = state["calls"], state["calls_to_wait"]
-        self._weights = state["weights"].cpu().clone()
-        self._memory = type(self._memory)(*(part.cpu().clone() for part in state["memory"]))
-        self._window_state = WindowState(*(part.cpu().clone() for part in state["progress"]))
+    def set_extra_state(self, state: Tensor | State) -> None:
+        """Continues exactly where ``state`` was saved, also on a fresh instance. Settings may have changed."""
+        saved = read_state(state, self.tasks, self.method, self._memory)
+        self._calls, self._calls_to_wait = saved["calls"], saved["calls_to_wait"]
+        if self.method.needs().losses:  # weights that never change come from the settings
+            self._weights = saved["weights"].cpu().clone()
+            self._memory = fill(self.method.init(self._weights), saved["memory"])
+        self._window_state = fill_progress(initial_state(self._weights), saved["convergence"])
 
     def extra_repr(self) -> str:
         """Method, tasks and schedule."""

@@ -17,6 +17,8 @@ ORDER = {
         "convergence",
         "schedule",
         "losses",
+        "packing",
+        "state",
         "reweighter",
         "langevin",
         "lab",

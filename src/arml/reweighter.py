@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from arml._distributed import Group, mean_of_numbers
 from arml.convergence import Convergence, initial_state
 from arml.gradients.auto import Auto
 from arml.gradients.backward import Engine, TaskLosses, depends_on
@@ -14,11 +15,12 @@ from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState,
 from arml.gradients.measure import alignment, gram, norms
 from arml.gradients.shared import Shared, parameters_by_name, parameters_of_layer
 from arml.gradients.signals import Signals
-from arml.losses import Aux, Closure, average_losses, check_names, fill_missing, order_losses
+from arml.losses import Aux, Closure, average_losses, check_names, fill_missing, multiply, order_losses
 from arml.methods.base import Method
 from arml.packing import State, pack
-from arml.schedule import Constant, Growing
+from arml.schedule import Constant, Growing, check_whole
 from arml.state import fill, fill_progress, name_parts, read_state
+from arml.together import Processes, check_not_sharded, describe
 
 
 class Reweighter(nn.Module):
@@ -55,6 +57,7 @@ class Reweighter(nn.Module):
         train_on_main: bool = True,
         convergence: Convergence | None = Convergence(),  # noqa: B008 -- frozen
         engine: Engine | None = None,
+        process_group: Group = None,
     ) -> None:
         """Measures nothing before the first call.
 
@@ -68,6 +71,7 @@ class Reweighter(nn.Module):
             train_on_main: if ``False``, the main loss only steers the weights and is not part of the result.
             convergence: when to stop measuring; ``None``: never.
             engine: how inner products are computed; ``None``: by the cheapest engine that works.
+            process_group: the ``torch.distributed.ProcessGroup`` that trains this model; ``None``: all processes.
         """
         super().__init__()
         if not 0 < aux_scale < float("inf"):
@@ -92,6 +96,9 @@ class Reweighter(nn.Module):
         self._scale = torch.tensor([1.0, *[aux_scale] * len(self.tasks)], dtype=like.dtype, device="cpu")
         self._window_state = initial_state(like)
         self._calls, self._calls_to_wait = 0, 0
+        self._processes, self._counts_examples = Processes(process_group), False
+        if self._measures_gradients():
+            check_not_sharded(self._measured, *self._modules_of_shared)
 
     @property
     def weights(self) -> dict[str, float]:
@@ -108,7 +115,14 @@ class Reweighter(nn.Module):
         """Whether the weights have settled; from then on no gradient is measured."""
         return bool(self._window_state.settled)
 
-    def forward(self, main: Tensor | None = None, aux: Aux | None = None, *, closure: Closure | None = None) -> Tensor:
+    def forward(
+        self,
+        main: Tensor | None = None,
+        aux: Aux | None = None,
+        *,
+        closure: Closure | None = None,
+        num_examples: int | None = None,
+    ) -> Tensor:
         """Returns the joint loss. In training mode, with gradients enabled, it may update the weights first.
 
         Args:
@@ -116,18 +130,67 @@ class Reweighter(nn.Module):
             aux: auxiliary losses by task name; a task may be missing.
             closure: recomputes ``(main, aux)``, which makes updates cheaper. Given alone, it also computes the losses
                 themselves, and later calls repeat its random draws (dropout, augmentation) exactly.
+            num_examples: the examples in this process's part of the batch, if the parts differ in size: processes then
+                count by their examples. Give it on all processes and at every call, or leave it out.
         """
         start = None
-        if closure is not None and main is None and aux is None:
-            start = RandomState()
-            main, aux = closure()
-        losses = order_losses(self.tasks, main, aux)
+        try:
+            if closure is not None and main is None and aux is None:
+                start = RandomState()
+                main, aux = closure()
+            losses = order_losses(self.tasks, main, aux)
+            if (num_examples is not None) != self._counts_examples:
+                self._check_num_examples(num_examples)
+        except Exception as error:
+            self._announce(error)
+            raise
+        if not self._processes.agreed and self._learns():
+            self._agree(num_examples)
         if self.training and torch.is_grad_enabled() and not self.converged and self.method.needs().losses:
             self._calls_to_wait = max(0, self._calls_to_wait - 1)
             if self._calls_to_wait == 0 or not self._measures_gradients():
-                self._update(losses, closure, start)
+                with self._processes():
+                    self._update(losses, closure, start, num_examples)
             self._calls += 1
         return self._joint_loss(losses)
+
+    def _learns(self) -> bool:
+        return self.training and torch.is_grad_enabled() and self.method.needs().losses
+
+    def _agree(self, num_examples: int | None) -> None:
+        """Once: raises, on all processes, unless their updates will match."""
+        measured = parameters_by_name(*self._modules_of_shared) if self._modules_of_shared else self._measured
+        if self._measures_gradients():
+            check_not_sharded(measured, *self._modules_of_shared)
+        self._counts_examples = num_examples is not None
+        facts = {
+            "`tasks`": list(self.tasks),
+            "`method`": describe(self.method),
+            "`every`": describe(self.every),
+            "`aux_scale`": self.aux_scale,
+            "the number of calls so far": self._calls,
+            "the weights": self.weights,
+            "whether `num_examples` is given": self._counts_examples,
+            "the number of shared parameters": sum(p.numel() for p in measured.values() if p.requires_grad),
+        }
+        self._processes.agree(facts, measured.values())
+
+    def _announce(self, error: Exception) -> None:
+        """If the other processes wait for this one at this call, raises ``error`` here and there."""
+        waits = self._calls_to_wait > 1 and self._measures_gradients()
+        if self._learns() and not (self._processes.agreed and (self.converged or waits)):
+            device = next(iter(self._measured.values())).device
+            self._processes.announce(error, 1 + len(self.tasks), device)
+
+    def _check_num_examples(self, num_examples: int | None) -> None:
+        if num_examples is not None:
+            check_whole("`num_examples`", num_examples)
+        if self._processes.agreed and self._learns():
+            given, now = ("given", "missing") if self._counts_examples else ("missing", "given")
+            raise ValueError(
+                f"`num_examples` was {given} at the first call and is {now} at this one. Give it at every call, on "
+                "every process, or never."
+            )
 
     def _joint_loss(self, losses: Sequence[Tensor | None]) -> Tensor:
         used = [i for i, loss in enumerate(losses) if loss is not None and (i > 0 or self.train_on_main)]
@@ -143,10 +206,19 @@ class Reweighter(nn.Module):
         needs = self.method.needs()
         return needs.gram or needs.norms or self.method.directions(self._memory) is not None
 
-    def _update(self, losses: Sequence[Tensor | None], closure: Closure | None, start: RandomState | None) -> None:
+    def _update(
+        self,
+        losses: Sequence[Tensor | None],
+        closure: Closure | None,
+        start: RandomState | None,
+        num_examples: int | None,
+    ) -> None:
         """Updates the weights from this batch; leaves them if it measures nothing, or something that is not finite."""
         local = fill_missing(losses)
-        everywhere = average_losses(torch.stack(local), torch.tensor([loss is not None for loss in losses]))
+        present = torch.tensor([loss is not None for loss in losses])
+        everywhere = average_losses(torch.stack(local), present, num_examples)
+        if everywhere.factor != 1:
+            local, closure = [everywhere.factor * loss for loss in local], multiply(closure, everywhere.factor)
         stride = 1.0
         if self._measures_gradients():
             if not bool(everywhere.present[0]) or not bool(everywhere.present[1:].any()):
@@ -214,7 +286,9 @@ class Reweighter(nn.Module):
 
     def _check_connected(self, losses: TaskLosses) -> None:
         trainable = [p for p in self._measured.values() if p.requires_grad]
-        if trainable and not depends_on(losses, trainable):
+        # A process whose part of the batch holds no such task is fine, as long as another one holds it.
+        connected = torch.tensor(float(not trainable or depends_on(losses, trainable)), device=losses[0].device)
+        if not bool(mean_of_numbers([connected])[0]):
             first = next(iter(self._measured))
             raise ValueError(
                 f"No loss depends on the shared parameters ({len(self._measured)} of them, the first is {first!r}). "

@@ -19,6 +19,7 @@ ORDER = {
         "losses",
         "packing",
         "state",
+        "together",
         "reweighter",
         "langevin",
         "lab",

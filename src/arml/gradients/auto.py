@@ -1,5 +1,6 @@
 """Chooses the engine, and replaces one that does not work."""
 
+import math
 import warnings
 from collections.abc import Sequence
 from copy import copy
@@ -7,7 +8,7 @@ from copy import copy
 import torch
 from torch import Tensor
 
-from arml._distributed import mean_of_numbers, mean_over_processes
+from arml._distributed import ProcessError, mean_of_numbers, mean_over_processes, num_processes, raise_together
 from arml.gradients.backward import (
     Engine,
     Gradient,
@@ -141,20 +142,29 @@ def attempt(engine: Engine, losses: TaskLosses, shared: Sequence[Tensor], direct
         means = mean_over_processes([part for r in rs for part in r])
         return [means[i : i + len(rs[0])] for i in range(0, len(means), len(rs[0]))]
 
-    failure: RuntimeError | None = None
+    failure: Exception | None = None
+    is_final = False
     products = torch.zeros(directions.shape, device=losses[0].device)
     try:
         products = engine(losses, shared, directions, average).detach()
-    except torch.OutOfMemoryError:
+    except ProcessError:
         raise
-    except RuntimeError as error:
+    except Exception as error:
+        # No other engine helps against these.
+        is_final = isinstance(error, torch.OutOfMemoryError) or not isinstance(error, RuntimeError)
+        if is_final and num_processes() == 1:
+            raise
         failure = error
         # Every all-reduce needs every process: without this one the others would wait until they time out.
         if not sent:
-            average(direction_gradients(losses, shared, directions))
+            part = [losses[0].detach()] * len(losses) if is_final else losses
+            average(direction_gradients(part, shared, directions))
     # All processes must drop the engine together, or their next messages would not match. The news travels with the
     # products, so it costs no message of its own.
-    products, failures = mean_of_numbers([products, products.new_tensor(float(failure is not None))])
+    news = math.nan if is_final else float(failure is not None)
+    products, failures = mean_of_numbers([products, products.new_tensor(news)])
+    if bool(failures.isnan()):
+        raise_together(failure if is_final else None)
     if failure is not None:
         raise failure
     if failures > 0:

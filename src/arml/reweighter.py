@@ -133,17 +133,7 @@ class Reweighter(nn.Module):
             num_examples: the examples in this process's part of the batch, if the parts differ in size: processes then
                 count by their examples. Give it on all processes and at every call, or leave it out.
         """
-        start = None
-        try:
-            if closure is not None and main is None and aux is None:
-                start = RandomState()
-                main, aux = closure()
-            losses = order_losses(self.tasks, main, aux)
-            if (num_examples is not None) != self._counts_examples:
-                self._check_num_examples(num_examples)
-        except Exception as error:
-            self._announce(error)
-            raise
+        losses, start = self._take_losses(main, aux, closure, num_examples)
         if not self._processes.agreed and self._learns():
             self._agree(num_examples)
         if self.training and torch.is_grad_enabled() and not self.converged and self.method.needs().losses:
@@ -153,6 +143,22 @@ class Reweighter(nn.Module):
                     self._update(losses, closure, start, num_examples)
             self._calls += 1
         return self._joint_loss(losses)
+
+    def _take_losses(
+        self, main: Tensor | None, aux: Aux | None, closure: Closure | None, num_examples: int | None
+    ) -> tuple[list[Tensor | None], RandomState | None]:
+        """The losses in order, and the random state before a closure computed them."""
+        start = None
+        try:
+            if closure is not None and main is None and aux is None:
+                start = RandomState()
+                main, aux = closure()
+            if num_examples is not None or self._counts_examples:
+                self._check_num_examples(num_examples)
+            return order_losses(self.tasks, main, aux), start
+        except Exception as error:
+            self._announce(error)
+            raise
 
     def _learns(self) -> bool:
         return self.training and torch.is_grad_enabled() and self.method.needs().losses
@@ -185,7 +191,7 @@ class Reweighter(nn.Module):
     def _check_num_examples(self, num_examples: int | None) -> None:
         if num_examples is not None:
             check_whole("`num_examples`", num_examples)
-        if self._processes.agreed and self._learns():
+        if self._processes.agreed and self._learns() and (num_examples is not None) != self._counts_examples:
             given, now = ("given", "missing") if self._counts_examples else ("missing", "given")
             raise ValueError(
                 f"`num_examples` was {given} at the first call and is {now} at this one. Give it at every call, on "

@@ -2,8 +2,8 @@
 
 import gc
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -43,11 +43,9 @@ class Processes:
             raise TypeError("A Reweighter with a `process_group` cannot be pickled. Save its state_dict() instead.")
         return (Processes, (None,))
 
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
+    def __call__(self) -> AbstractContextManager[None]:
         """Inside, means are over these processes."""
-        with use_group(self.group):
-            yield
+        return use_group(self.group)
 
     def agree(self, facts: Mapping[str, Any], parameters: Iterable[Tensor]) -> None:
         """Raises on all processes if one of them failed before, if the ``facts`` differ, or inside ``join()``."""
@@ -93,8 +91,8 @@ def check_not_sharded(named: Mapping[str, Tensor], *modules: nn.Module) -> None:
     if split or parts:
         raise ValueError(
             f"`shared` holds {(split or parts)[0]!r}, which FSDP or tensor parallelism splits over processes. "
-            "Gradients of such parameters cannot be compared. Train with DistributedDataParallel, or pass as `shared` a part of "
-            "the network that every process holds completely."
+            "Gradients of such parameters cannot be compared. Train with DistributedDataParallel, or pass as `shared` "
+            "a part of the network that every process holds completely."
         )
 
 

@@ -33,7 +33,7 @@ def alignment(
     with torch.autocast(scalars[0].device.type, enabled=False):  # as for any backward pass
         if engine is None or isinstance(engine, Auto):
             return (engine or Auto())(scalars, trainable, directions)
-        return attempt(engine, scalars, trainable, directions)
+        return attempt(engine, scalars, trainable, directions, is_last=True)
 
 
 def gram(losses: Tensor | TaskLosses, shared: Shared) -> Tensor:

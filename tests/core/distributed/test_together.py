@@ -84,6 +84,7 @@ ERRORS = {
     "error_in_a_closure": "KeyError: 'a broken file'",
     "error_in_an_engine": "KeyError: 'a broken file'",
     "memory_runs_out_in_an_engine": "OutOfMemoryError: no memory left",
+    "graph_is_gone": "RuntimeError: Trying to backward through the graph a second time",
     "num_examples_forgotten_later": "ValueError: `num_examples` was given at the first call and is missing",
 }
 

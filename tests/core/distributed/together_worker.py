@@ -144,6 +144,16 @@ def memory_runs_out_in_an_engine() -> tuple[str, bool]:
     return text, goes_on(training)
 
 
+def graph_is_gone() -> tuple[str, bool]:
+    """One process has freed its graph before the update, so every engine fails there, also the last."""
+    training = Training(ARML(lr=0.1), engine=one_by_one)
+    main, aux = losses_of(training.net, *shard(0))
+    if LAST:
+        (main + sum(aux.values())).backward()
+    text = error_of(lambda: training.reweighter(main, aux))
+    return text, goes_on(training)
+
+
 def other_tasks() -> str:
     net = Net().double()
     reweighter = Reweighter(ARML(), TASKS[::-1] if LAST else TASKS, net.trunk)
@@ -237,6 +247,7 @@ SCENARIOS: list[Callable[[], Any]] = [
     error_in_a_closure,
     error_in_an_engine,
     memory_runs_out_in_an_engine,
+    graph_is_gone,
     other_tasks,
     other_settings,
     other_checkpoints,

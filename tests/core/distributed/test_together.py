@@ -1,7 +1,9 @@
 """Several processes stay in step, or all of them end with a sentence; each of them runs ``together_worker.py``."""
 
+import copy
 import json
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import nn
 
 from arml import ARML, AdaLoss, Reweighter
@@ -162,3 +165,17 @@ def test_num_examples_change_nothing_on_one_process() -> None:
     assert weights[0] == weights[1]
     with pytest.raises(ValueError, match=r"`num_examples` should be a whole number of at least 1. Got 0"):
         Training(ARML()).joint(*losses_of(training.model, *shard(0)), num_examples=0)
+
+
+def test_process_group_is_shared_by_copies_and_not_pickled() -> None:
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        group = dist.new_group([0])
+        reweighter = Reweighter(ARML(), ["a"], nn.Linear(2, 1), process_group=group)
+        assert copy.deepcopy(reweighter)._processes.group is group
+        with pytest.raises(TypeError, match=r"cannot be pickled. Save its state_dict\(\) instead"):
+            pickle.dumps(reweighter)
+        with pytest.raises(ValueError, match="not a member of the `process_group`"):
+            Reweighter(ARML(), ["a"], nn.Linear(2, 1), process_group=dist.GroupMember.NON_GROUP_MEMBER)
+    finally:
+        dist.destroy_process_group()

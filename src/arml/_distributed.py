@@ -1,15 +1,40 @@
 """Means over the processes of ``torch.distributed``. A single process sends nothing and changes nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeAlias
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+Group: TypeAlias = Any
+"""A ``torch.distributed.ProcessGroup``, a class that not every build of torch has; ``None``: all processes."""
+
+_group: ContextVar[Group] = ContextVar("group", default=None)
+
+
+class ProcessError(Exception):
+    """Another process failed, or gave no answer, so this one cannot update the weights either.
+
+    No ``RuntimeError``: an engine that raises one is replaced by another, which would wait for the same process.
+    """
+
+
+@contextmanager
+def use_group(group: Group) -> Iterator[None]:
+    """Inside, means are over the processes of ``group``."""
+    token = _group.set(group)
+    try:
+        yield
+    finally:
+        _group.reset(token)
+
 
 def num_processes() -> int:
     """The number of processes that train together; 1 without ``torch.distributed``."""
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+    return dist.get_world_size(_group.get()) if dist.is_available() and dist.is_initialized() else 1
 
 
 def mean_over_processes(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -20,7 +45,8 @@ def mean_over_processes(tensors: Sequence[Tensor]) -> list[Tensor]:
     if num_processes() == 1:
         return list(tensors)
     flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
-    dist.all_reduce(flat)
+    with _explain_silence():
+        dist.all_reduce(flat, group=_group.get())
     flat /= num_processes()
     parts = flat.split([tensor.numel() for tensor in tensors])
     return [part.view(tensor.shape).to(tensor.dtype) for part, tensor in zip(parts, tensors, strict=True)]
@@ -31,3 +57,35 @@ def mean_of_numbers(tensors: Sequence[Tensor]) -> list[Tensor]:
     if num_processes() == 1:
         return list(tensors)
     return mean_over_processes([tensor.double() for tensor in tensors])
+
+
+def gather(answer: object) -> list[Any]:
+    """The answers of all processes in their order. Slower than a mean: for rare messages that are no numbers."""
+    answers = [answer] * num_processes()
+    if len(answers) > 1:
+        with _explain_silence():
+            dist.all_gather_object(answers, answer, group=_group.get())
+    return answers
+
+
+def raise_together(error: Exception | None) -> None:
+    """Raises on all processes: the ``error`` on those that have one, and on the others a sentence that names it."""
+    texts = gather(None if error is None else f"{type(error).__name__}: {error}")
+    if error is not None:
+        raise error
+    failures = [f"process {rank} failed with {text}" for rank, text in enumerate(texts) if text is not None]
+    if failures:
+        raise ProcessError(f"The weights cannot be updated, because {'; '.join(failures)}")
+
+
+@contextmanager
+def _explain_silence() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()
+        raise ProcessError(
+            "An update of the weights got no answer from another process. That process has ended, has raised an error, "
+            "or makes other calls than this one; its own output says which. torch reports: "
+            f"{reason[0] if reason else type(error).__name__}"
+        ) from error

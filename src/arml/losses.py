@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from arml._distributed import mean_of_numbers, num_processes
+from arml._distributed import mean_of_numbers, num_processes, raise_together
 
 Aux: TypeAlias = Mapping[str, Tensor]
 """Auxiliary losses by task name; a task may be missing."""
@@ -80,11 +80,36 @@ class ProcessMeans(NamedTuple):
     """The mean loss over the processes that hold the task; 0 if none does."""
     scale: Tensor
     """The factor that turns a mean over all processes into a mean over those that hold the task."""
+    factor: float = 1.0
+    """The factor on this process's losses before they are measured: its part of the batch, in a common unit."""
 
 
-def average_losses(losses: Tensor, present: Tensor) -> ProcessMeans:
-    """Averages the losses of this process [1 + K] with those of all others, in one message."""
-    share, values = mean_of_numbers([present.to(losses), losses.detach()])
+def average_losses(losses: Tensor, present: Tensor, num_examples: int | None = None) -> ProcessMeans:
+    """Averages the losses of this process [1 + K] with those of all others, in one message.
+
+    Every process counts the same, or, with ``num_examples``, by its part of the batch.
+    """
+    several = num_processes() > 1
+    by_examples = several and num_examples is not None
+    count = 1 if num_examples is None or not several else num_examples
+    share, values = mean_of_numbers([count * present.to(losses), count * losses.detach()])
+    if several and bool(share.isnan().any()):
+        raise_together(None)  # another process could not compute its losses
     held = share > 0
-    scale = torch.where(held, 1 / share, torch.zeros_like(share)) if num_processes() > 1 else torch.ones_like(share)
-    return ProcessMeans(held, torch.where(held, values * scale, torch.zeros_like(values)), scale)
+    # Without a common unit, gradients times the number of examples might overflow.
+    unit = share.max() if by_examples else torch.ones_like(share[0])
+    scale = torch.where(held, unit / share, torch.zeros_like(share)) if several else torch.ones_like(share)
+    values = torch.where(held, values / unit * scale, torch.zeros_like(values))
+    return ProcessMeans(held, values, scale, count / float(unit) if by_examples else 1.0)
+
+
+def multiply(closure: Closure | None, factor: float) -> Closure | None:
+    """A closure that recomputes ``factor`` times the losses."""
+    if closure is None:
+        return None
+
+    def multiplied() -> tuple[Tensor | None, Aux]:
+        main, aux = closure()
+        return None if main is None else factor * main, {name: factor * loss for name, loss in aux.items()}
+
+    return multiplied

@@ -50,7 +50,7 @@ def test_alone_nothing_is_sent_on_paper_either():
 def test_an_update_takes_the_memory_that_is_expected(monkeypatch, num_processes):
     """In gradients, with activations too small to count; another process is made up, which sends what it gets."""
     monkeypatch.setattr(_distributed, "num_processes", lambda: num_processes)
-    monkeypatch.setattr(dist, "all_reduce", lambda flat: flat.mul_(num_processes))
+    monkeypatch.setattr(dist, "all_reduce", lambda flat, group: flat.mul_(num_processes))
     trunk, heads = nn.Sequential(*(nn.Linear(64, 64) for _ in range(20))), [nn.Linear(64, 2) for _ in range(1 + K)]
     for layer in trunk:
         nn.init.orthogonal_(layer.weight)
@@ -83,7 +83,7 @@ def test_parameters_of_two_precisions_are_measured_on_several_processes_as_on_on
     losses, direction = [k * features.square().mean() for k in range(1, 6)], torch.tensor([[1.0, -1, -1, -1, -1]])
     expected = alignment(losses, trunk, direction, engine=double_backward)
     monkeypatch.setattr(_distributed, "num_processes", lambda: 2)
-    monkeypatch.setattr(dist, "all_reduce", lambda flat: flat.mul_(2))
+    monkeypatch.setattr(dist, "all_reduce", lambda flat, group: flat.mul_(2))
     torch.testing.assert_close(alignment(losses, trunk, direction, engine=double_backward), expected, check_dtype=False)
 
 

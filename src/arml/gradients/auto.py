@@ -1,5 +1,6 @@
 """Chooses the engine, and replaces one that does not work."""
 
+import math
 import warnings
 from collections.abc import Sequence
 from copy import copy
@@ -8,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from arml._distributed import mean_of_numbers, mean_over_processes
+from arml._distributed import ProcessError, mean_of_numbers, mean_over_processes, num_processes, raise_together
 from arml.gradients.audit import Findings, audit
 from arml.gradients.backward import (
     Engine,
@@ -88,7 +89,7 @@ class Auto:
             except RuntimeError as error:
                 self._give_up(engine, error)
         # The last engine needs first derivatives only. Where even these fail, training fails: the caller must know.
-        return attempt(last, losses, shared, directions)
+        return attempt(last, losses, shared, directions, is_last=True)
 
     def _attempt(self, engine: Engine, losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
         """The answer of ``engine``; where a check is due, it must agree with the graph for every task."""
@@ -121,10 +122,13 @@ class Auto:
         warnings.warn(EngineFallbackWarning(_name(engine), reason), stacklevel=2)
 
 
-def attempt(engine: Engine, losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
+def attempt(
+    engine: Engine, losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor, *, is_last: bool = False
+) -> Tensor:
     """The answer of ``engine``, the mean over processes; raises on all processes if it fails on any.
 
-    A process on which it fails still sends what the others wait for.
+    A process on which it fails still sends what the others wait for. They raise ``RuntimeError``, so that all turn to
+    the next engine; or, if this is the last one or none would help, ``ProcessError`` with the reason.
     """
     sent = False
 
@@ -135,25 +139,42 @@ def attempt(engine: Engine, losses: TaskLosses, shared: Sequence[Tensor], direct
         means = mean_over_processes([part for r in rs for part in r])
         return [means[i : i + len(rs[0])] for i in range(0, len(means), len(rs[0]))]
 
-    failure: RuntimeError | None = None
+    failure: Exception | None = None
     products = torch.zeros(directions.shape, device=losses[0].device)
     try:
         products = adapt_directions(engine)(losses, shared, directions, average).detach()
-    except torch.OutOfMemoryError:
+    except ProcessError:
         raise
-    except RuntimeError as error:
+    except Exception as error:  # noqa: BLE001 -- raised below, once the other processes know
         failure = error
         # Every all-reduce needs every process: without this one the others would wait until they time out.
-        if not sent:
-            average(direction_gradients(losses, shared, directions))
+        if not sent and num_processes() > 1:
+            average(_sendable_gradients(losses, shared, directions))
     # All processes must drop the engine together, or their next messages would not match. The news travels with the
     # products, so it costs no message of its own.
-    products, failures = mean_of_numbers([products, products.new_tensor(float(failure is not None))])
+    is_final = failure is not None and (is_last or not _can_be_replaced(failure))
+    news = math.nan if is_final else float(failure is not None)
+    products, failures = mean_of_numbers([products, products.new_tensor(news)])
+    if num_processes() > 1 and bool(failures.isnan()):
+        raise_together(failure if is_final else None)
     if failure is not None:
         raise failure
     if failures > 0:
         raise RuntimeError("it failed on another process")
     return products
+
+
+def _can_be_replaced(error: Exception) -> bool:
+    """Whether another engine may do better: not if memory runs out or the caller's own code fails."""
+    return isinstance(error, RuntimeError) and not isinstance(error, torch.OutOfMemoryError)
+
+
+def _sendable_gradients(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor) -> list[Gradient]:
+    """The gradients that the other processes wait for, or zeros of the same shape where even these fail."""
+    try:
+        return direction_gradients(losses, shared, directions)
+    except Exception:  # noqa: BLE001 -- the first failure is the one to report
+        return direction_gradients([loss.detach() for loss in losses], shared, directions)
 
 
 def _name(engine: Engine) -> str:

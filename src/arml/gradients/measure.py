@@ -35,7 +35,7 @@ def alignment(
         check_compiled(scalars, trainable)
         if engine is None or isinstance(engine, Auto):
             return (engine or Auto())(scalars, trainable, directions)
-        return attempt(engine, scalars, trainable, directions)
+        return attempt(engine, scalars, trainable, directions, is_last=True)
 
 
 def gram(losses: Tensor | TaskLosses, shared: Shared) -> Tensor:

@@ -14,8 +14,11 @@ from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState,
 from arml.gradients.measure import alignment, gram, norms
 from arml.gradients.shared import Shared, parameters_by_name, parameters_of_layer
 from arml.gradients.signals import Signals
-from arml.losses import Aux, Closure, average_losses, check_names, fill_missing, order_losses
+from arml.gradients.sketch import TaskProducts, measure_tasks
+from arml.joint import weighted_sum
+from arml.losses import Aux, Closure, average_losses, check_names, fill_missing, leave_out, order_losses
 from arml.methods.base import Method
+from arml.rounds import Round, Rounds
 from arml.schedule import Constant, Growing
 
 
@@ -88,6 +91,7 @@ class Reweighter(nn.Module):
         # All losses are scaled at once, here and where they are measured: K products would add K nodes to every graph.
         self._scale = torch.tensor([1.0, *[aux_scale] * len(self.tasks)], dtype=like.dtype)
         self._window_state = initial_state(like)
+        self._rounds = Rounds(like)
         self._calls, self._calls_to_wait = 0, 0
 
     @property
@@ -121,51 +125,93 @@ class Reweighter(nn.Module):
         losses = order_losses(self.tasks, main, aux)
         if self.training and torch.is_grad_enabled() and not self.converged and self.method.needs().losses:
             self._calls_to_wait = max(0, self._calls_to_wait - 1)
+            self._rounds.notice(losses)
             if self._calls_to_wait == 0 or not self._measures_gradients():
                 self._update(losses, closure, start)
             self._calls += 1
         return self._joint_loss(losses)
 
     def _joint_loss(self, losses: Sequence[Tensor | None]) -> Tensor:
-        used = [i for i, loss in enumerate(losses) if loss is not None and (i > 0 or self.train_on_main)]
+        main_weight, *alpha = self._weights.tolist()
+        factors = [main_weight, *(alpha if self.aux_scale == 1 else [w * self.aux_scale for w in alpha])]
+        if not self.train_on_main:
+            losses, factors = losses[1:], factors[1:]
+        used = [(loss, factor) for loss, factor in zip(losses, factors, strict=True) if loss is not None]
         if not used:
             raise ValueError(
                 "With train_on_main=False there is nothing to train on in a batch without auxiliary losses. "
                 f"Pass at least one of {', '.join(self.tasks)}."
             )
-        chosen = torch.stack(fill_missing([losses[i] for i in used]))
-        return ((self._weights * self._scale)[used].to(chosen) * chosen).sum()
+        return weighted_sum([loss for loss, _ in used], [factor for _, factor in used])
 
     def _measures_gradients(self) -> bool:
         needs = self.method.needs()
         return needs.gram or needs.norms or self.method.directions(self._memory) is not None
 
     def _update(self, losses: Sequence[Tensor | None], closure: Closure | None, start: RandomState | None) -> None:
-        """Updates the weights from this batch; leaves them if it measures nothing, or something that is not finite."""
-        local = fill_missing(losses)
-        everywhere = average_losses(torch.stack(local), torch.tensor([loss is not None for loss in losses]))
-        stride = 1.0
+        """Updates the weights, if what this batch and those before it show is enough for it."""
+        local, held = fill_missing(losses), torch.tensor([loss is not None for loss in losses])
+        everywhere = average_losses(torch.stack(local), held, self._rounds.now.expected)
+        present, scale = everywhere.present, _to_memory(everywhere.scale) * self._scale
+        usable = present & self._find_finite(everywhere.values)
+        values = torch.where(usable, _to_memory(everywhere.values) * self._scale, 0.0)
+        self._rounds.expect(everywhere.expected)
+        stride, signals = 1.0, Signals(values, present=usable)
         if self._measures_gradients():
-            if not bool(everywhere.present[0]) or not bool(everywhere.present[1:].any()):
-                return  # nothing to compare: the next call tries again
+            found = (
+                self._measure_batch(signals, local, scale, closure, start)
+                if self._rounds.is_covered_by(present)
+                else self._measure_round(signals, local, scale, present)
+            )
+            if found is None:
+                return  # not enough to compare: the next call tries again
             self._calls_to_wait = self._schedule.after(self._calls)
-            stride = self._schedule.stride(self._calls_to_wait)
-        scale = _to_memory(everywhere.scale) * self._scale
-        if not self._is_finite(everywhere.values, local):
-            return
-        signals = self._observe(local, scale, self._engine(closure, start))
-        products = [part for part in (signals.alignment, signals.gram, signals.norms) if part is not None]
-        if not all(self._is_finite(part, local) for part in products):
-            return
-        if products and not any(bool(part.any()) for part in products):
-            self._check_connected(local)
-        values = _to_memory(everywhere.values) * self._scale
-        self.signals = signals._replace(losses=values, present=everywhere.present.cpu(), stride=stride)
+            signals, stride = found, self._schedule.stride(self._calls_to_wait)
+        self.signals = signals._replace(stride=stride)
         self._weights, self._memory = self.method.update(self._memory, self.signals)
-        if products and self.convergence is not None:
+        # Weights that could not move, because a single task was compared, have not settled.
+        enough = int(self.signals.presence()[1:].sum()) >= min(2, len(self.tasks))
+        if self._measures_gradients() and enough and self.convergence is not None:
             self._window_state = self.convergence.update(self._window_state, self._weights)
             if self.converged:
                 self._weights = self._window_state.average
+
+    def _measure_batch(
+        self, known: Signals, losses: TaskLosses, scale: Tensor, closure: Closure | None, start: RandomState | None
+    ) -> Signals | None:
+        """``known`` with the products of this batch, without tasks that are not finite; ``None``: none can be had."""
+        usable = known.presence()
+        for _ in range(2):
+            if not bool(usable[0] & usable[1:].any()):
+                return None
+            given = leave_out(losses, usable)
+            signals = self._observe(given, scale, self._engine(closure, start, usable))
+            products = [part for part in (signals.alignment, signals.gram, signals.norms) if part is not None]
+            if all(bool(part.isfinite().all()) for part in products):
+                if not any(bool(part.any()) for part in products):
+                    self._check_connected(given)
+                self._rounds.clear()
+                return signals._replace(losses=torch.where(usable, known.losses, 0.0), present=usable)
+            # One gradient that is not finite spoils every product with the direction; only the norms show whose it is.
+            lengths = norms(given, self._measured) if signals.norms is None else signals.norms
+            usable = usable & self._find_finite(lengths)
+        return None
+
+    def _measure_round(self, known: Signals, losses: TaskLosses, scale: Tensor, present: Tensor) -> Signals | None:
+        """Adds this batch to the round; what the round shows if it ends with this batch."""
+        tasks = self._rounds.tasks_to_measure(known.presence())
+        if tasks:
+            found = measure_tasks(losses, self._measured, tasks)
+            if not bool(found.squares.any()):
+                self._check_connected(leave_out(losses, known.presence()))
+            which = torch.zeros_like(present)
+            which[tasks] = True
+            which &= self._find_finite(found.squares)
+            scaled = TaskProducts(
+                scale[0] * scale * found.with_main, scale.square() * found.squares, scale[:, None] * found.sketches
+            )
+            self._rounds.add(scaled, which, known.losses)
+        return self._rounds.end(present, self.method, self._memory)
 
     def _observe(self, losses: TaskLosses, scale: Tensor, engine: Engine | Auto) -> Signals:
         """Measures ``scale`` times the losses, whose gradients scale alike."""
@@ -179,35 +225,33 @@ class Reweighter(nn.Module):
             scale * _to_memory(norms(losses, self._measured)) if needs.norms else None,
         )
 
-    def _engine(self, closure: Closure | None, start: RandomState | None) -> Engine | Auto:
+    def _engine(self, closure: Closure | None, start: RandomState | None, usable: Tensor) -> Engine | Auto:
         if self.engine is not None:
             return self.engine
         if closure is None:
             return self._auto
 
         def recompute() -> Tensor:
-            return torch.stack(fill_missing(order_losses(self.tasks, *closure())))
+            return torch.stack(leave_out(fill_missing(order_losses(self.tasks, *closure())), usable))
 
         first: list[Engine] = [DualNumbers(recompute, m, start, self._replay) for m in self._modules_of_shared]
         first.append(CentralDifferences(recompute, start, self._replay))
         return self._auto.prefer(*first)
 
-    def _is_finite(self, values: Tensor, losses: TaskLosses) -> bool:
-        """Whether ``values`` are all finite; if not, warns about the tasks at fault, once per task."""
-        if bool(values.isfinite().all()):
-            return True
-        # One gradient that is not finite spoils every product with the direction; only the norms show whose it is.
-        lengths = values if values.ndim == 1 else norms(losses, self._measured)
-        names = [n for n, fine in zip(("main", *self.tasks), lengths.isfinite().tolist(), strict=True) if not fine]
+    def _find_finite(self, values: Tensor) -> Tensor:
+        """[1 + K] of bool: which ``values`` are finite. Warns about the others, once per task."""
+        fine = values.isfinite().cpu()
+        names = [name for name, ok in zip(("main", *self.tasks), fine.tolist(), strict=True) if not ok]
         new = [name for name in names if name not in self._warned]
         self._warned.update(new)
         if new:
             warnings.warn(
-                f"The loss or gradient of {', '.join(map(repr, new))} is not finite. The weights stay as they were at "
-                "such steps; the returned loss is unchanged. This warning appears once per task.",
+                f"The loss or gradient of {', '.join(map(repr, new))} is not finite. At such steps an auxiliary task "
+                "counts as missing, and without the main task nothing is updated; the returned loss is unchanged. This "
+                "warning appears once per task.",
                 stacklevel=2,
             )
-        return False
+        return fine
 
     def _check_connected(self, losses: TaskLosses) -> None:
         trainable = [p for p in self._measured.values() if p.requires_grad]
@@ -228,6 +272,7 @@ class Reweighter(nn.Module):
             "weights": self._weights.clone(),
             "memory": [part.clone() for part in self._memory],
             "progress": [part.clone() for part in self._window_state],
+            "round": [part.clone() for part in self._rounds.now],
         }
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
@@ -242,6 +287,8 @@ class Reweighter(nn.Module):
         self._weights = state["weights"].cpu().clone()
         self._memory = type(self._memory)(*(part.cpu().clone() for part in state["memory"]))
         self._window_state = WindowState(*(part.cpu().clone() for part in state["progress"]))
+        if "round" in state:
+            self._rounds.restore(Round(*(part.cpu().clone() for part in state["round"])))
 
     def extra_repr(self) -> str:
         """Method, tasks and schedule."""

@@ -3,7 +3,6 @@
 import copy
 import io
 import pickle
-import warnings
 
 import pytest
 import torch
@@ -16,7 +15,6 @@ from arml import (
     ARML,
     AdaLoss,
     Convergence,
-    CosineSim,
     Fixed,
     GatedARML,
     GradNorm,
@@ -135,7 +133,7 @@ def test_a_checkpoint_has_a_fixed_format():
     reweighter = Reweighter(Uniform(), ["a"], Net(["a"]).trunk)
     reweighter.load_state_dict({"_extra_state": saved})
     loaded = reweighter.get_extra_state()
-    assert list(loaded) == list(saved)
+    assert list(loaded) == [*saved, "round"]  # a checkpoint from before there were rounds has none
     assert all(loaded[name] == saved[name] for name in ("tasks", "method", "calls", "calls_to_wait"))
     assert_close(
         [loaded[name] for name in ("weights", "memory", "progress")],
@@ -243,7 +241,7 @@ def test_without_main_the_joint_loss_has_the_auxiliary_part_only():
     loss.backward()
     assert net.heads["main"].weight.grad is None
     with pytest.raises(ValueError, match="nothing to train on"):
-        reweighter(main=main)
+        reweighter(main=net.losses()[0])
 
 
 def test_aux_scale_comes_before_everything():
@@ -283,43 +281,6 @@ def test_a_batch_without_main_labels_waits_for_one_that_has_them():
     first = reweighter.weights
     reweighter(main=main)
     assert reweighter.weights == first
-
-
-@every_method
-@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_a_loss_that_is_not_finite_never_reaches_the_weights(method, bad):
-    net = Net()
-    reweighter = Reweighter(method, TASKS, net.trunk, every=1)
-    train(net, reweighter, 2)
-    before = copy.deepcopy(reweighter.state_dict()["_extra_state"])
-    for attempt in range(2):
-        main, aux = net.losses()
-        aux["c"] = aux["c"] * bad
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            loss = reweighter(main=main, aux=aux)
-        warned = attempt == 0 and method.needs().losses  # weights that never change cannot be spoilt
-        assert [str(w.message).split(" is not")[0] for w in caught] == ["The loss or gradient of 'c'"] * warned
-        assert not bool(loss.isfinite())
-    after = reweighter.state_dict()["_extra_state"]
-    assert torch.equal(before["weights"], after["weights"])
-    assert all(
-        torch.equal(a.nan_to_num(7), b.nan_to_num(7)) for a, b in zip(before["memory"], after["memory"], strict=True)
-    )
-    train(net, reweighter, 1)
-
-
-@pytest.mark.parametrize("method", [ARML(), GatedARML(), GradNorm(), CosineSim()], ids=repr)
-def test_a_gradient_that_is_not_finite_is_traced_to_its_task(method):
-    """sqrt has a finite value and an infinite slope at 0."""
-    net = Net()
-    reweighter = Reweighter(method, TASKS, net.trunk, every=1)
-    main, aux = net.losses()
-    aux["b"] = aux["b"] + (net.trunk[0].weight * 0).sum().sqrt()
-    with pytest.warns(UserWarning, match=r"The loss or gradient of 'b' is not finite") as caught:
-        reweighter(main=main, aux=aux)
-    assert len(caught) == 1
-    assert set(reweighter.weights.values()) == {1.0}
 
 
 def test_mixed_precision():

@@ -17,6 +17,8 @@ ORDER = {
         "convergence",
         "schedule",
         "losses",
+        "joint",
+        "rounds",
         "reweighter",
         "langevin",
         "lab",
@@ -26,7 +28,7 @@ ORDER = {
         "cli",
         "__main__",
     ],
-    "arml.gradients": ["shared", "signals", "second", "backward", "forward", "auto", "measure"],
+    "arml.gradients": ["shared", "signals", "second", "backward", "sketch", "forward", "auto", "measure"],
     "arml.methods": ["_simplex", "base", "arml"],
     "arml.lab": [
         "data",

@@ -37,9 +37,11 @@ class Reweighter(nn.Module):
     >>> reweighter.weights
     {'rotation': 1.0}
 
-    Tasks may be missing from a batch: leave them out of ``aux`` (or pass ``main=None``); they keep their weights. A
-    loss or gradient that is not finite never reaches the weights. Under ``torch.distributed`` every process must make
-    the same calls; all hold the same weights as one process would on the whole batch.
+    Tasks may be missing from a batch: leave them out of ``aux`` (or pass ``main=None``). An update then goes on over
+    the next calls until all tasks have been met. A task whose loss or gradient is not finite counts as missing.
+
+    Under ``torch.distributed`` every process must make the same calls; all hold the same weights as one process would
+    on the whole batch.
 
     Weights and memory live on the CPU in float64, whatever the model's device and precision, and are part of
     ``state_dict()``: training continues exactly from a checkpoint.

@@ -112,7 +112,8 @@ class Rounds:
         return Signals(
             now.losses,
             None if directions is None else directions @ now.gram,
-            now.gram if needs.gram else None,
+            # Products of different batches need not belong to any vectors; those of sketches do, as solvers expect.
+            now.sketches @ now.sketches.T if needs.gram else None,
             now.gram.diagonal().sqrt() if needs.norms else None,
             now.met,
         )

@@ -10,8 +10,9 @@ from core.test_planted import train as train_all_at_once
 from core.test_reweighter import TASKS, Net
 from torch import nn
 from torch.testing import assert_close
+from torchjd.aggregation import UPGradWeighting
 
-from arml import ARML, OLAUX, Convergence, CosineSim, GatedARML, GradNorm, Growing, Reweighter
+from arml import ARML, OLAUX, Convergence, CosineSim, GatedARML, GradNorm, Growing, Reweighter, TorchJD
 from arml.gradients.sketch import SIZE, sketch
 from arml.rounds import LONGEST
 
@@ -23,6 +24,7 @@ METHODS = [
     OLAUX(lr=0.02),
     OLAUX(lr=0.02, horizon=2),
     CosineSim(),
+    TorchJD(UPGradWeighting()),
 ]
 every_method = pytest.mark.parametrize("method", METHODS, ids=repr)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from arml._distributed import mean_of_numbers
 from arml.gradients.backward import REENTRANT, TaskLosses
 from arml.gradients.graph import CHECKPOINT, has_node, leaves
 
@@ -43,9 +44,9 @@ class Connection:
             return []
         nonzero = torch.stack([part.reshape(-1, len(losses)).any(dim=0) for part in products]).any(dim=0).tolist()
         seen = {name for name, p in trainable.items() if id(p) in touched}
-        if not seen and not any(nonzero):
+        if not any(nonzero):
             self._check_any(losses, trainable)
-        elif seen:  # an engine of the user's own may record nothing
+        if seen:  # an engine of the user's own may record nothing
             self._compare(losses, trainable, seen)
         present = [(task, loss) for task, loss in zip(self._tasks, losses, strict=True) if loss.requires_grad]
         zero = {task for task, fine in zip(self._tasks, nonzero, strict=True) if not fine} - self._examined
@@ -53,7 +54,9 @@ class Connection:
         return self._report_tasks({task: loss for task, loss in present if task in zero}, trainable)
 
     def _check_any(self, losses: TaskLosses, trainable: Mapping[str, Tensor]) -> None:
-        if leaves(losses).isdisjoint(map(id, trainable.values())):
+        reached = not leaves(losses).isdisjoint(map(id, trainable.values()))
+        # A process whose part of the batch holds no such task is fine, as long as another one holds it.
+        if not bool(mean_of_numbers([torch.tensor(float(reached), device=losses[0].device)])[0]):
             _check_reentrant(losses)
             raise ValueError(
                 f"No loss depends on the shared parameters ({len(trainable)} of them, the first is "

@@ -1,7 +1,7 @@
 """Checks the losses a user passes, and puts them into one order."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -26,6 +26,10 @@ def check_names(tasks: Sequence[str]) -> tuple[str, ...]:
 
 def order_losses(tasks: Sequence[str], main: Tensor | None, aux: Aux | None) -> list[Tensor | None]:
     """The losses as checked scalars: the main loss, then one per task of ``tasks``; ``None`` where one is missing."""
+    if type(aux) is dict and len(aux) == len(tasks):
+        given = [main, *map(aux.get, tasks)]
+        if all(map(_is_plain, given)):  # as in nearly all steps
+            return given
     aux = {} if aux is None else aux
     if not isinstance(aux, Mapping):
         raise TypeError(
@@ -41,6 +45,11 @@ def order_losses(tasks: Sequence[str], main: Tensor | None, aux: Aux | None) -> 
     if all(loss is None for loss in named.values()):
         raise ValueError(f"No loss was given. Pass `main`, or at least one of {', '.join(tasks)} in `aux`.")
     return [_check_loss(name, named.get(name)) for name in ("main", *tasks)]
+
+
+def _is_plain(loss: Tensor | None) -> bool:
+    """Whether a loss is a scalar with a graph, which passes every check."""
+    return type(loss) is Tensor and loss.requires_grad and loss.ndim == 0 and loss.is_floating_point()
 
 
 def _check_loss(name: str, loss: Tensor | None) -> Tensor | None:
@@ -71,11 +80,42 @@ def fill_missing(losses: Sequence[Tensor | None]) -> list[Tensor]:
     return [zero if loss is None else loss.to(zero) for loss in losses]
 
 
+def leave_out(losses: Sequence[Tensor], kept: Tensor) -> list[Tensor]:
+    """The losses, with 0 in place of those that are not ``kept`` [1 + K] of bool."""
+    left = [loss if keep else torch.zeros_like(loss) for loss, keep in zip(losses, kept.tolist(), strict=True)]
+    if torch.is_grad_enabled() and not any(loss.requires_grad for loss in left):
+        left[0] = silence(torch.stack(list(losses)).sum())  # a process without any loss must still take part
+    return left
+
+
+def silence(loss: Tensor) -> Tensor:
+    """0, connected to the parameters of ``loss`` (DistributedDataParallel waits for all of them), but without gradient.
+
+    Multiplying by 0 is not enough: 0 times an infinite derivative is NaN.
+    """
+    zero: Tensor = _Silence.apply(loss)  # type: ignore[no-untyped-call]
+    return zero
+
+
+class _Silence(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, loss: Tensor) -> Tensor:
+        del ctx
+        return torch.zeros_like(loss)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        del ctx, grad_outputs
+        return None
+
+
 class ProcessMeans(NamedTuple):
     """The tasks over all processes together, [1 + K] each."""
 
     present: Tensor
     """Whether any process holds the task."""
+    expected: Tensor
+    """Whether any process expects the task."""
     values: Tensor
     """The mean loss over the processes that hold the task; 0 if none does."""
     scale: Tensor
@@ -84,7 +124,7 @@ class ProcessMeans(NamedTuple):
     """The factor on this process's losses before they are measured: its part of the batch, in a common unit."""
 
 
-def average_losses(losses: Tensor, present: Tensor, num_examples: int | None = None) -> ProcessMeans:
+def average_losses(losses: Tensor, present: Tensor, expected: Tensor, num_examples: int | None = None) -> ProcessMeans:
     """Averages the losses of this process [1 + K] with those of all others, in one message.
 
     Every process counts the same, or, with ``num_examples``, by its part of the batch.
@@ -92,7 +132,7 @@ def average_losses(losses: Tensor, present: Tensor, num_examples: int | None = N
     several = num_processes() > 1
     by_examples = several and num_examples is not None
     count = 1 if num_examples is None or not several else num_examples
-    share, values = mean_of_numbers([count * present.to(losses), count * losses.detach()])
+    share, wanted, values = mean_of_numbers([count * present.to(losses), expected.to(losses), count * losses.detach()])
     if several and bool(share.isnan().any()):
         raise_together(None)  # another process could not compute its losses
     held = share > 0
@@ -100,7 +140,8 @@ def average_losses(losses: Tensor, present: Tensor, num_examples: int | None = N
     unit = share.max() if by_examples else torch.ones_like(share[0])
     scale = torch.where(held, unit / share, torch.zeros_like(share)) if several else torch.ones_like(share)
     values = torch.where(held, values / unit * scale, torch.zeros_like(values))
-    return ProcessMeans(held, values, scale, count / float(unit) if by_examples else 1.0)
+    factor = count / float(unit) if by_examples else 1.0
+    return ProcessMeans(held.cpu(), wanted.cpu() > 0, values, scale, factor)
 
 
 def multiply(closure: Closure | None, factor: float) -> Closure | None:

@@ -72,7 +72,7 @@ class Processes:
                 return
             if self.agreed:
                 # The losses that the others wait for. No presence is NaN otherwise, so they understand.
-                mean_of_numbers([torch.full([num_tasks], torch.nan, device=device)] * 2)
+                mean_of_numbers([torch.full([num_tasks], torch.nan, device=device)] * 3)
             else:
                 gather({"failure": True, "facts": {}})
             raise_together(error)

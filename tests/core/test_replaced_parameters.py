@@ -199,7 +199,7 @@ def test_names_that_are_gone_are_an_error():
         reweighter(*net.losses(F.pad(net.trunk(net.x), (0, -2))))
 
 
-@pytest.mark.parametrize("tasks", [["a"], TASKS], ids=["pairwise", "double_backward"])
+@pytest.mark.parametrize("tasks", [TASKS[:2], TASKS], ids=["pairwise", "double_backward"])
 @pytest.mark.parametrize("outside", ["before", "after"])
 def test_reentrant_checkpointing_is_an_error_that_says_what_to_do(tasks, outside):
     """Its parameters are not in the graph: they would count as zero, or torch would raise."""

@@ -3,7 +3,6 @@
 import copy
 import io
 import pickle
-import warnings
 
 import pytest
 import torch
@@ -16,9 +15,7 @@ from arml import (
     ARML,
     AdaLoss,
     Convergence,
-    CosineSim,
     Fixed,
-    GatedARML,
     GradNorm,
     Growing,
     Reweighter,
@@ -26,7 +23,6 @@ from arml import (
     shared_parameters,
 )
 from arml.gradients import double_backward, pairwise
-from arml.packing import unpack
 
 TASKS = ["a", "b", "c", "d"]
 every_method = pytest.mark.parametrize("method", EVERY_METHOD, ids=repr)
@@ -205,7 +201,7 @@ def test_without_main_the_joint_loss_has_the_auxiliary_part_only():
     loss.backward()
     assert net.heads["main"].weight.grad is None
     with pytest.raises(ValueError, match="nothing to train on"):
-        reweighter(main=main)
+        reweighter(main=net.losses()[0])
 
 
 def test_aux_scale_comes_before_everything():
@@ -245,43 +241,6 @@ def test_a_batch_without_main_labels_waits_for_one_that_has_them():
     first = reweighter.weights
     reweighter(main=main)
     assert reweighter.weights == first
-
-
-@every_method
-@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_a_loss_that_is_not_finite_never_reaches_the_weights(method, bad):
-    net = Net()
-    reweighter = Reweighter(method, TASKS, net.trunk, every=1)
-    train(net, reweighter, 2)
-    before = unpack(reweighter.get_extra_state())
-    for attempt in range(2):
-        main, aux = net.losses()
-        aux["c"] = aux["c"] * bad
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            loss = reweighter(main=main, aux=aux)
-        warned = attempt == 0 and method.needs().losses  # weights that never change cannot be spoilt
-        assert [str(w.message).split(" is not")[0] for w in caught] == ["The loss or gradient of 'c'"] * warned
-        assert not bool(loss.isfinite())
-    after = unpack(reweighter.get_extra_state())
-    assert torch.equal(before["weights"], after["weights"])
-    assert all(
-        torch.equal(part.nan_to_num(7), after["memory"][name].nan_to_num(7)) for name, part in before["memory"].items()
-    )
-    train(net, reweighter, 1)
-
-
-@pytest.mark.parametrize("method", [ARML(), GatedARML(), GradNorm(), CosineSim()], ids=repr)
-def test_a_gradient_that_is_not_finite_is_traced_to_its_task(method):
-    """sqrt has a finite value and an infinite slope at 0."""
-    net = Net()
-    reweighter = Reweighter(method, TASKS, net.trunk, every=1)
-    main, aux = net.losses()
-    aux["b"] = aux["b"] + (net.trunk[0].weight * 0).sum().sqrt()
-    with pytest.warns(UserWarning, match=r"The loss or gradient of 'b' is not finite") as caught:
-        reweighter(main=main, aux=aux)
-    assert len(caught) == 1
-    assert set(reweighter.weights.values()) == {1.0}
 
 
 def test_mixed_precision():

@@ -9,7 +9,8 @@ from torch import Tensor
 class Signals(NamedTuple):
     """Losses and inner products of a step. Index 0 is always the main task; K is the number of auxiliary tasks.
 
-    Entries of tasks that are missing from the batch are 0; ``present`` marks the others.
+    Entries of tasks that are missing are 0; ``present`` marks the others. Where batches hold some of the tasks each,
+    the numbers come from several batches.
     """
 
     losses: Tensor
@@ -21,10 +22,10 @@ class Signals(NamedTuple):
     norms: Tensor | None = None
     """[1 + K]: ||g_i||, for methods that need only norms."""
     present: Tensor | None = None
-    """[1 + K] of bool; ``None`` when every task is in the batch."""
+    """[1 + K] of bool; ``None`` when there is every task."""
     stride: float = 1.0
     """How many times its own step size a method should step: more than 1 where updates are rare."""
 
     def presence(self) -> Tensor:
-        """[1 + K] of bool: which tasks the batch holds."""
+        """[1 + K] of bool: which tasks there are."""
         return torch.ones_like(self.losses, dtype=torch.bool) if self.present is None else self.present

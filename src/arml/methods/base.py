@@ -52,7 +52,7 @@ class Method(Protocol[S]):
     def update(self, state: S, signals: Signals) -> tuple[Tensor, S]:
         """The weights [1 + K] to use now, and the new memory.
 
-        Tasks missing from the batch keep their weight; with no task present this returns the weights in force.
+        Tasks that are not present keep their weight; with no task present this returns the weights in force.
         """
         ...
 

@@ -273,6 +273,17 @@ def train_with_missing_tasks(method: Method[Any], shards: int, *, through_closur
     return training.record()
 
 
+def turns() -> Iterator[tuple[str, Record]]:
+    """One auxiliary task per batch, and the main task in two of three batches."""
+    for name, method in METHODS.items():
+        training = Training(method, unused=True)
+        for step in range(2 * STEPS):
+            main, aux = losses_of(training.model, *shard(step))
+            task = TASKS[step % len(TASKS)]
+            training.step(training.joint(None if step % 3 == 2 else main, {task: aux[task]}))
+        yield name, training.record()
+
+
 BAD_LOSS, BAD_GRADIENT = 3, 6
 """Steps at which the last rank's loss of task b, or its gradient of task c, is NaN."""
 
@@ -300,7 +311,7 @@ def train_with_nan(method: Method[Any], *, through_closure: bool) -> Record:
 
             training.optimizer.zero_grad()
             training.joint(*losses(), closure=losses if through_closure else None).backward()
-            if all(bool(p.grad.isfinite().all()) for p in training.net.parameters()):
+            if all(p.grad is None or bool(p.grad.isfinite().all()) for p in training.net.parameters()):
                 training.optimizer.step()
     return training.record(*(str(warning.message) for warning in caught))
 
@@ -399,6 +410,7 @@ SCENARIOS: dict[str, Callable[[], Iterator[tuple[str, Record]]]] = {
     "engines": engines,
     "accumulation": accumulation,
     "missing": missing,
+    "turns": turns,
     "nan": nan,
     "fallback": fallback,
     "precision": precision,

@@ -104,7 +104,7 @@ def test_nothing_present_changes_nothing(method):
 
 @every_method
 @pytest.mark.parametrize("missing", [[1], [2, 4], [1, 2, 3, 4]])
-def test_a_missing_task_keeps_its_weight(method, missing):
+def test_a_task_that_is_not_present_keeps_its_weight(method, missing):
     history, state = run(method, range(3))
     jacobian, losses = random_step(3)
     jacobian[missing], losses[missing] = 0, 0

@@ -1,0 +1,38 @@
+"""The sum that is trained on."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from arml.losses import fill_missing, silence
+
+FEW = 6
+"""Up to this many losses are added one by one; from then on stacking costs less, forward and backward."""
+
+
+def weighted_sum(losses: Sequence[Tensor], factors: Sequence[float]) -> Tensor:
+    """sum_i factors_i losses_i, in at least float32. A loss that is not finite is left out where its factor is 0.
+
+    >>> weighted_sum([torch.tensor(2.0), torch.tensor(3.0), torch.tensor(float("nan"))], [1.0, 0.5, 0.0])
+    tensor(3.5000)
+    """
+    if 0.0 in factors:
+        pairs = zip(losses, factors, strict=True)
+        losses = [loss if f or math.isfinite(loss.item()) else silence(loss) for loss, f in pairs]
+    if not 1 < len(losses) <= FEW or not _are_alike(losses):
+        chosen = torch.stack(fill_missing(losses))
+        return (torch.tensor(factors, dtype=torch.float64).to(chosen) * chosen).sum()
+    total = losses[0] if factors[0] == 1 else factors[0] * losses[0]
+    for loss, factor in zip(losses[1:], factors[1:], strict=True):
+        total = torch.add(total, loss, alpha=factor)  # one operation and one node, where f * loss + total has two
+    return total
+
+
+def _are_alike(losses: Sequence[Tensor]) -> bool:
+    """Whether the losses can be added as they are: in one precision of at least float32, on one device."""
+    dtype, device = losses[0].dtype, losses[0].device
+    return dtype in (torch.float32, torch.float64) and all(
+        loss.dtype is dtype and loss.device == device for loss in losses[1:]
+    )

@@ -67,10 +67,10 @@ class Convergence:
     below tolerance * R, the way counts as none, e = 0: weights that only fluctuate around their start settle, too.
     :math:`\bar w` is used from then on.
 
-    What is promised: the weights in use are further than tolerance * R from the limit in at most 5 % of runs, for
-    weights that fluctuate (independently, or correlated over any number of updates) around a limit they approach
-    exponentially, whatever the time constant. Without much noise that is 95 % of the way. An even drift never settles
-    unless noise hides it. A slow part of the way that is hidden behind a larger fast one is not foreseen.
+    What is promised: the weights in use are further than tolerance * R from their limit in at most 5 % of runs. This
+    holds for weights that only fluctuate, and for an exponential approach with any time constant under noise, correlated
+    or not, of up to 0.3 of the way. With little noise that is 95 % of the way. An even drift never settles unless noise
+    hides it. A slow part of the way behind a faster, larger one is not foreseen.
 
     The history is judged each time it has grown by a half or a third. It begins when the weights first move, so weights
     that nothing has moved yet never settle.

@@ -116,7 +116,7 @@ def test_a_checkpoint_of_other_tasks_or_another_method_is_refused():
 
 
 def test_a_checkpoint_has_a_fixed_format():
-    """Checkpoints that were saved earlier must load: names, and the order of what is known about convergence."""
+    """Checkpoints that were saved earlier must load: names, and what the rule of version 0.1 had decided."""
     saved = {
         "tasks": ["a"],
         "method": repr(Uniform()),
@@ -138,11 +138,11 @@ def test_a_checkpoint_has_a_fixed_format():
     assert list(loaded) == list(saved)
     assert all(loaded[name] == saved[name] for name in ("tasks", "method", "calls", "calls_to_wait"))
     assert_close(
-        [loaded[name] for name in ("weights", "memory", "progress")],
-        [saved[name] for name in ("weights", "memory", "progress")],
+        [loaded[name] for name in ("weights", "memory")],
+        [saved[name] for name in ("weights", "memory")],
     )
     assert reweighter.converged
-    assert reweighter._window_state._fields == ("total", "updates", "average", "path", "settled")
+    assert_close(reweighter._window_state.average, saved["progress"][2])
 
 
 def test_the_users_model_is_not_part_of_the_module():
@@ -195,8 +195,8 @@ def test_theta_moves_on_every_step_with_or_without_an_update():
 
 def test_no_gradient_is_measured_after_convergence(monkeypatch):
     net = Net()
-    reweighter = Reweighter(ARML(lr=1e-9), TASKS, net.trunk, every=1, convergence=Convergence(window=2, tolerance=0.9))
-    train(net, reweighter, 20)
+    reweighter = Reweighter(ARML(), TASKS, net.trunk, every=1, convergence=Convergence(at_most=2))
+    train(net, reweighter, 4)
     assert reweighter.converged
     calls = count_updates(reweighter)
     monkeypatch.setattr(torch.autograd, "grad", pytest.fail)
@@ -209,7 +209,7 @@ def test_no_gradient_is_measured_after_convergence(monkeypatch):
 def test_convergence_can_be_switched_off():
     net = Net(["a"])
     reweighter = Reweighter(ARML(), ["a"], net.trunk, every=1, convergence=None)
-    train(net, reweighter, 120)  # with the default rule, weights that do not move settle after 100 updates
+    train(net, reweighter, 5)  # with the default rule, the only weight settles at once
     assert not reweighter.converged
 
 

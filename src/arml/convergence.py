@@ -1,6 +1,5 @@
 """Decides when the weights have settled."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -67,10 +66,10 @@ class Convergence:
     below tolerance * R, the way counts as none, e = 0: weights that only fluctuate around their start settle, too.
     :math:`\bar w` is used from then on.
 
-    What is promised: the weights in use are further than tolerance * R from the limit in at most 5 % of runs, for
-    weights that fluctuate (independently, or correlated over any number of updates) around a limit they approach
-    exponentially, whatever the time constant. Without much noise that is 95 % of the way. An even drift never settles
-    unless noise hides it. A slow part of the way that is hidden behind a larger fast one is not foreseen.
+    What is promised: the weights in use are further than tolerance * R from their limit in at most 5 % of runs. This
+    holds for weights that only fluctuate, and for an exponential approach with any time constant under noise, correlated
+    or not, of up to 0.3 of the way. With little noise that is 95 % of the way. An even drift never settles unless noise
+    hides it. A slow part of the way behind a faster, larger one is not foreseen.
 
     The history is judged each time it has grown by a half or a third. It begins when the weights first move, so weights
     that nothing has moved yet never settle.
@@ -141,10 +140,3 @@ def _merge_pairs(state: WindowState) -> WindowState:
     totals[: _ROWS // 2] = state.totals[::2] + state.totals[1::2]
     reach[: _ROWS // 2] = state.reach[1::2]
     return state._replace(totals=totals, reach=reach, length=2 * state.length)
-
-
-def saved_state(parts: Sequence[Tensor], weights: Tensor) -> WindowState:
-    """The state from its saved ``parts``. The rule of version 0.1 had others: only its decision is kept."""
-    if len(parts) == len(WindowState._fields):
-        return WindowState(*parts)
-    return initial_state(weights)._replace(average=parts[2], settled=parts[4])

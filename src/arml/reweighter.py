@@ -412,8 +412,11 @@ class Reweighter(nn.Module):
         self._window_state = fill_progress(initial_state(self._weights), saved["convergence"])
         if self.convergence is None and self.converged:
             self.reset()
-        if "round" in saved and saved["tasks"] == list(self.tasks):  # with other positions, both begin again
+        # What older formats lack, and what counts positions of tasks that have changed, begins again.
+        in_place = saved["tasks"] == list(self.tasks)
+        if in_place and "round" in saved:
             self._rounds.restore(fill(self._rounds.now, saved["round"]))
+        if in_place and "engines" in saved:
             self._auto.load_state_dict(saved["engines"])
 
     def extra_repr(self) -> str:

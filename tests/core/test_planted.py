@@ -80,7 +80,7 @@ def test_simplified_algorithm_with_full_batches(method, train_on_main):
 def test_full_algorithm_with_full_batches(train_on_main):
     """Noise until convergence, then plain optimisation with fixed weights, which ends at the joint minimum."""
     model = Planted()
-    rule = Convergence(window=100, tolerance=1e-3)
+    rule = Convergence(window=100, tolerance=0.01)
     reweighter = Reweighter(ARML(lr=0.05), TASKS, model, every=1, train_on_main=train_on_main, convergence=rule)
     train(model, reweighter, 1000, num_examples=10**6)
     assert reweighter.converged

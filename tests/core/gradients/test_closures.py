@@ -12,6 +12,7 @@ from torch.testing import assert_close
 from arml import ARML, OLAUX, CosineSim, Reweighter
 from arml.gradients import Auto, EngineFallbackWarning, alignment, double_backward, pairwise
 from arml.gradients.audit import is_due
+from arml.packing import unpack
 
 SEEDS = range(10)
 
@@ -158,7 +159,7 @@ def test_after_resume_with_a_closure_no_product_changes_sign():
 def test_a_state_without_findings_about_engines_still_loads():
     net = Net("no_grad", 0)
     reweighter = Reweighter(ARML(), net.tasks, net.trunk)
-    state = reweighter.get_extra_state()
+    state = unpack(reweighter.get_extra_state())
     state.pop("engines")
     reweighter.set_extra_state(state)
     assert update(reweighter, net)

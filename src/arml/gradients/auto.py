@@ -98,7 +98,9 @@ class Auto:
             return attempt(engine, losses, shared, directions)
         groups = findings.groups(name, present)
         products = attempt(audit(engine, groups, findings.updates), losses, shared, directions)
-        findings.record_check(name, present)
+        # Where a gradient is not finite, nothing could be compared: the next update tries again.
+        if bool(products.isfinite().all()):
+            findings.record_check(name, present)
         return products
 
     def _tasks_anywhere(self, losses: TaskLosses) -> list[bool]:

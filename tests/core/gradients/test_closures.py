@@ -208,10 +208,20 @@ def test_double_backward_is_checked_now_and_then():
     torch.manual_seed(0)
     trunk, heads, x, main_only = nn.Linear(3, 6), nn.Linear(6, 5), torch.randn(8, 3), torch.eye(5)[:1]
     engine = Auto()
-    alignment([head.square().mean() for head in heads(trunk(x)).T], trunk, main_only, engine=engine)
+    for _ in range(9):
+        alignment([head.square().mean() for head in heads(trunk(x)).T], trunk, main_only, engine=engine)
     with pytest.warns(EngineFallbackWarning, match="hides its second derivative"):
         alignment(opaque_losses(trunk, heads, x), trunk, main_only, engine=engine)
-    assert [n for n in range(1, 201) if is_due(n)] == [1, 2, 4, 8, 16, 32, 64, 100, 128, 200]
+    assert [n for n in range(1, 201) if is_due(n)] == [1, 10, 50, 100, 150, 200]
+
+
+def test_a_check_of_gradients_that_are_not_finite_is_repeated():
+    torch.manual_seed(0)
+    trunk, heads, x, main_only, engine = nn.Linear(3, 6), nn.Linear(6, 5), torch.randn(8, 3), torch.eye(5)[:1], Auto()
+    losses = opaque_losses(trunk, heads, x)
+    alignment([losses[0] * float("nan"), *losses[1:]], trunk, main_only, engine=engine)
+    with pytest.warns(EngineFallbackWarning, match="hides its second derivative"):
+        alignment(losses, trunk, main_only, engine=engine)
 
 
 def test_checks_leave_the_random_state_alone_and_repeat_themselves():

@@ -67,9 +67,9 @@ class Convergence:
     :math:`\bar w` is used from then on.
 
     What is promised: the weights in use are further than tolerance * R from their limit in at most 5 % of runs. This
-    holds for weights that only fluctuate, and for an exponential approach with any time constant under noise, correlated
-    or not, of up to 0.3 of the way. With little noise that is 95 % of the way. An even drift never settles unless noise
-    hides it. A slow part of the way behind a faster, larger one is not foreseen.
+    holds for weights that only fluctuate, and for an exponential approach with any time constant under noise of up to
+    0.3 of the way, correlated or not. With little noise that is 95 % of the way. An even drift never settles unless
+    noise hides it. A slow part of the way behind a faster, larger one is not foreseen.
 
     The history is judged each time it has grown by a half or a third. It begins when the weights first move, so weights
     that nothing has moved yet never settle.

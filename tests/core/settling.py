@@ -1,10 +1,13 @@
-"""Simulated weights, and how well the rule of convergence judges them. ``python tests/core/settling.py`` prints a table.
+"""Simulated weights, and how well the rule of convergence judges them.
+
+``python tests/core/settling.py`` prints the table of docs/reweighter.md.
 
 One path is one weight that starts at 1. Its deviations from a limit, or from a way to the limit, are noise: independent
 at every update, or correlated over a number of updates as those of a weight that is pulled back slowly.
 """
 
 import math
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -106,17 +109,18 @@ WORLDS = [
 
 
 def main(seeds=200, updates=98304):
-    print("| time constant | noise / way | correlated over | settled | too early | median updates | way done |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    write = sys.stdout.write
+    write("| time constant | noise / way | noise correlated over | settled | too early | median updates | way done |\n")
+    write("| --- | --- | --- | --- | --- | --- | --- |\n")
     for world in WORLDS:
         outcome = simulate(world, seeds, updates)
         tau, noise = ("no way", "") if world.tau is None else (f"{world.tau:g}", f"{world.noise:g}")
         way = "" if world.tau is None else f"{100 * outcome.way:.0f} %"
-        print(
+        write(
             f"| {tau} | {noise} | {world.correlated:g} | {100 * outcome.settled:.0f} % "
-            f"| {100 * outcome.early:.1f} % | {outcome.median:.0f} | {way} |",
-            flush=True,
+            f"| {100 * outcome.early:.1f} % | {outcome.median:.0f} | {way} |\n"
         )
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def approach(updates, tau, noise=0.0, seed=0):
 
 
 def test_by_hand():
-    """Averages of the last two quarters: 2.4 and 2.5; 0.1 drift after a way of 1.45 leaves 0.1 * 1.45 / 1.15 = 0.126."""
+    """The last quarters have 2.4 and 2.5: a drift of 0.1 after a way of 1.45 leaves 0.1 * 1.45 / 1.15 = 0.126."""
     path = [1.5] * 3 + [2.0] * 3 + [2.4] * 3 + [2.5] * 3
     state, updates = run(path, Convergence(window=1, tolerance=0.13))
     assert updates == 12

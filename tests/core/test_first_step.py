@@ -101,5 +101,5 @@ def test_the_first_step_of_a_network_with_39_tasks_reaches_no_corner(scale):
 @pytest.mark.parametrize("make", [ARML, OLAUX])
 @pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan])
 def test_a_limit_that_is_no_positive_number_is_refused(make, wrong):
-    with pytest.raises(ValueError, match="`max_step` should be a positive number, or math.inf for no limit. Got"):
+    with pytest.raises(ValueError, match=r"`max_step` should be a positive number, or math\.inf for no limit"):
         make(max_step=wrong)

@@ -8,7 +8,7 @@ from core.settling import WORLDS, World, history, looks, settle, simulate
 from torch import nn
 
 from arml import ARML, OLAUX, Convergence, CosineSim, Reweighter
-from arml.convergence import initial_state, saved_state
+from arml.convergence import initial_state
 
 
 def run(paths, rule, start=1.0):
@@ -248,11 +248,3 @@ def test_one_task_with_a_given_sum_settles_at_its_first_gradient():
     net.trunk.requires_grad_(True)
     assert learn(net, reweighter, 1, ("a",)).converged
     assert reweighter.weights == {"a": 1.0}
-
-
-def test_a_state_of_the_rule_of_version_0_1_keeps_its_decision():
-    old = [torch.zeros(2), torch.zeros(()), torch.tensor([1.0, 0.5]), torch.ones(()), torch.tensor(True)]
-    state = saved_state(old, torch.tensor([1.0, 0.5]))
-    assert bool(state.settled)
-    assert state.average.tolist() == [1.0, 0.5]
-    assert not bool(saved_state([*old[:4], torch.tensor(False)], torch.tensor([1.0, 0.5])).settled)

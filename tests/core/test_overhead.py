@@ -35,7 +35,7 @@ def problem(num_tasks, dtype=torch.float32):
 
 def reweighter_for(theta, aux, weights=WEIGHTS):
     reweighter = Reweighter(Fixed(weights[: len(aux)]), list(aux), [theta])
-    reweighter._window_state = reweighter._window_state._replace(settled=torch.tensor(True))
+    reweighter._keep(reweighter._window_state._replace(settled=torch.tensor(True)))
     return reweighter
 
 

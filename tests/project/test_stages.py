@@ -24,6 +24,7 @@ ORDER = {
         "together",
         "joint",
         "rounds",
+        "observer",
         "reweighter",
         "langevin",
         "lab",

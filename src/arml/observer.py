@@ -72,7 +72,7 @@ class Observer:
             closure: recomputes the losses of this process, if there is one.
             start: the random state before the closure computed them.
         """
-        usable = known.presence()
+        usable = known.seen()
         for _ in range(2):
             if not bool(usable[0] & usable[1:].any()):
                 return None
@@ -92,9 +92,9 @@ class Observer:
 
     def add_to_round(self, rounds: Rounds, known: Signals, losses: TaskLosses, scale: Tensor) -> None:
         """Adds to the round the tasks of this batch that it has not met yet."""
-        tasks = rounds.tasks_to_measure(known.presence())
+        tasks = rounds.tasks_to_measure(known.seen())
         if tasks:
-            which = torch.zeros_like(known.presence())
+            which = torch.zeros_like(known.seen())
             which[tasks] = True
             factor = read_scale(self.loss_scale)
             with record_touched() as touched:

@@ -295,7 +295,7 @@ class Reweighter(nn.Module):
         # Products that are all 0, as of a frozen trunk, say nothing about where the weights belong; and weights that
         # could not move, because a single task was compared, have not settled.
         informative = any(bool(part.any()) for part in products_of(signals))
-        enough = int(signals.presence()[1:].sum()) >= min(2, len(self.tasks))
+        enough = int(signals.seen()[1:].sum()) >= min(2, len(self.tasks))
         if self.convergence is None or not informative or not enough:
             return
         state = self.convergence.update(self._window_state, self._weights)

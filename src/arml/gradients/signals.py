@@ -26,6 +26,6 @@ class Signals(NamedTuple):
     stride: float = 1.0
     """How many times its own step size a method should step: more than 1 where updates are rare."""
 
-    def presence(self) -> Tensor:
+    def seen(self) -> Tensor:
         """[1 + K] of bool: which tasks there are."""
         return torch.ones_like(self.losses, dtype=torch.bool) if self.present is None else self.present

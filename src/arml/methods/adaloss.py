@@ -32,7 +32,7 @@ class AdaLoss(Method[Weights]):
 
     def update(self, state: Weights, signals: Signals) -> tuple[Tensor, Weights]:
         """The reciprocal of every auxiliary loss."""
-        losses, here = signals.losses[1:], signals.presence()[1:]
+        losses, here = signals.losses[1:], signals.seen()[1:]
         positive = losses > 0
         if bool((here & ~positive).any()):
             given = ", ".join(f"{loss:.4g}" for loss in losses[here & ~positive].tolist())

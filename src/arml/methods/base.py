@@ -70,7 +70,7 @@ def prepend_main(alpha: Tensor) -> Tensor:
 
 def steerable_tasks(signals: Signals) -> Tensor:
     """[K] of bool: auxiliary tasks that can be compared with the main task, because both are in the batch."""
-    present = signals.presence()
+    present = signals.seen()
     return present[1:] & present[0]
 
 

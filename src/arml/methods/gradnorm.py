@@ -61,7 +61,7 @@ class GradNorm(Method[GradNormMemory]):
 
     def update(self, state: GradNormMemory, signals: Signals) -> tuple[Tensor, GradNormMemory]:
         """One step of the weights of the tasks that are present; their sum does not change."""
-        here = signals.presence()[1:]
+        here = signals.seen()[1:]
         if not bool(here.any()):
             return state.weights, state
         lengths, losses = require(signals.norms, "norms")[1:], signals.losses[1:]

@@ -54,7 +54,7 @@ class TorchJD(Method[TorchJDMemory]):
 
     def update(self, state: TorchJDMemory, signals: Signals) -> tuple[Tensor, TorchJDMemory]:
         """The weighting's answer to the Gram matrix of the tasks that are present."""
-        here = signals.presence()
+        here = signals.seen()
         if not bool(here.any()):
             return state.weights, state
         gram = require(signals.gram, "a Gram matrix")[here][:, here]

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.xdist_group("processes")  # several starts at once woul
 TINY = Kind("tiny", partial(nn.Linear, 3, 3), num_features=3, example=(3,), batch=8, quick_batch=8)
 """P = 3 x 3 + 3 = 12. With K = 3 there are four heads of 3 x 2 + 2 parameters: H = 32."""
 P, K, H = 12, 3, 32
-ALONG = Traffic(3, 2 * 4 * 8 + 4 * 12 + (4 + 1) * 8)
-"""Losses and presence of four tasks; the gradient of the direction; four inner products and whether they failed."""
+ALONG = Traffic(3, 3 * 4 * 8 + 4 * 12 + (4 + 1) * 8)
+"""Losses and presence of four tasks, and which are waited for; the gradient of the direction; four inner products and whether they failed."""
 UPDATES = {
     "fixed weights": Traffic(0, 0),
     "double_backward": ALONG,

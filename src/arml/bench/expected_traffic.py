@@ -57,9 +57,9 @@ def expected_costs(
     - along a direction (ARML): the gradient r of the direction (2) and the derivatives along it. These are another
       backward pass (2) for ``double_backward``, a pass with values and two products each (3) for ``DualNumbers``, two
       forward passes (2) for ``CentralDifferences``, T backward passes for ``one_by_one``. ``pairwise`` has r from its
-      T backward passes. Sent: 2 T float64 numbers (losses and presence), r, and T + 1 float64 numbers (inner
-      products, and whether they failed): 16 T + 4 P + 8 (T + 1) bytes in 3 messages.
-    - norms, a Gram matrix: T backward passes. Sent: 16 T bytes, and T gradients, 4 P bytes each: one by one, or all
+      T backward passes. Sent: 3 T float64 numbers (losses, presence and what is waited for), r, and T + 1 float64
+      numbers (inner products, and whether they failed): 24 T + 4 P + 8 (T + 1) bytes in 3 messages.
+    - norms, a Gram matrix: T backward passes. Sent: 24 T bytes, and T gradients, 4 P bytes each: one by one, or all
       in one message.
 
     ``memory`` counts tensors of 4 P bytes. Several processes need one more for the message, unless it reuses the
@@ -71,14 +71,14 @@ def expected_costs(
 
     >>> _, by_graph, *_ = expected_costs(1_000_000_000, 200, every=10)
     >>> by_graph.update
-    Traffic(messages=3, bytes=4000004832)
+    Traffic(messages=3, bytes=4000006440)
     >>> round(by_graph.run_traffic, 3)
     1.1
     """
     check_positive(num_parameters=num_parameters, num_aux=num_aux, every=every, processes=processes)
     t, gradient, several = 1 + num_aux, FLOAT32 * num_parameters, processes > 1
     ddp = FLOAT32 * (num_parameters + num_head_parameters) if several else 0
-    losses = 2 * t * FLOAT64
+    losses = 3 * t * FLOAT64
     along = Traffic(3, losses + gradient + (t + 1) * FLOAT64)
 
     def cost(name: str, passes: int, kept: int, sent: Traffic, *, graphs: int = 1, every: int = every) -> ExpectedCost:

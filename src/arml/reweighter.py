@@ -118,6 +118,10 @@ class Reweighter(nn.Module):
         """How inner products are computed; ``None``: by the cheapest engine that works."""
         return self._observer.engine
 
+    @engine.setter
+    def engine(self, engine: Engine | None) -> None:
+        self._observer.engine = engine
+
     @property
     def loss_scale(self) -> LossScale:
         """What losses are multiplied by while gradients are measured."""

@@ -62,8 +62,9 @@ def test_updates_are_counted_as_a_reweighter_makes_them():
 
 
 def test_weights_that_have_settled_need_as_many_operations_as_fixed_ones():
-    found = settled_cost(MLP, 5, 8, FEW, 1)
-    problem = Problem(MLP, 5, batch=8)
+    # Many tasks: of few, those of weight 1 are added without a product, and fixed weights are 1.
+    found = settled_cost(MLP, 8, 8, FEW, 1)
+    problem = Problem(MLP, 8, batch=8)
     assert found.operations == count_operations(settled_step(problem))
     assert found.operations == found.fixed_operations == count_operations(default_step(problem, Uniform()))
     assert found.operations < count_operations(default_step(problem, ARML())) / 1.5  # whose first step measures

@@ -199,7 +199,7 @@ def test_a_task_that_comes_back_is_learned_again():
 
 def test_batches_with_all_tasks_need_no_rounds(monkeypatch):
     problem = Slopes(3)
-    monkeypatch.setattr("arml.reweighter.measure_tasks", pytest.fail)
+    monkeypatch.setattr("arml.observer.measure_tasks", pytest.fail)
     reweighter = learn(ARML(), problem, [(problem.tasks, True)] * 5)
     assert set(reweighter.weights.values()) != {1.0}
 

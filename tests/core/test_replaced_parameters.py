@@ -187,7 +187,7 @@ def test_shared_parameters_is_a_dictionary_that_can_be_changed():
     assert repr(chosen) == repr({f"trunk.{name}": p for name, p in net.trunk.named_parameters()})
     del chosen["trunk.0.bias"]
     reweighter = Reweighter(ARML(), TASKS, chosen)
-    assert list(reweighter._read_shared()) == ["trunk.0.weight", "trunk.2.weight", "trunk.2.bias"]
+    assert list(reweighter._observer.read_shared()) == ["trunk.0.weight", "trunk.2.weight", "trunk.2.bias"]
 
 
 def test_names_that_are_gone_are_an_error():

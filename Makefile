@@ -19,10 +19,10 @@ demo: $(INSTALLED)   ## three small experiments on real data, tables, a verdict 
 	$(BIN)/arml demo
 
 test: $(INSTALLED) browser   ## all tests except the slow ones, doctests and README blocks
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 test-all: $(INSTALLED) browser   ## all tests, with the branches of src that they reach
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=
+	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=
 	$(BIN)/coverage report
 	@$(BIN)/coverage json -q -o - | $(BIN)/python tools/low_coverage.py
 

@@ -16,8 +16,6 @@ from arml.bench.processes import process_costs
 from arml.bench.result import ProcessCost
 from arml.gradients import one_by_one
 
-pytestmark = pytest.mark.xdist_group("processes")  # several starts at once would wait for each other
-
 TINY = Kind("tiny", partial(nn.Linear, 3, 3), num_features=3, example=(3,), batch=8, quick_batch=8)
 """P = 3 x 3 + 3 = 12. With K = 3 there are four heads of 3 x 2 + 2 parameters: H = 32."""
 P, K, H = 12, 3, 32

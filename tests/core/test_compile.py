@@ -27,7 +27,6 @@ pytestmark = [
     ),
     pytest.mark.skipif(not HEADERS.exists(), reason=f"torch.compile needs the headers of Python; no {HEADERS} here"),
     pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning"),  # torch's own
-    pytest.mark.xdist_group("compile"),  # two compilers at once would wait for each other
 ]
 
 

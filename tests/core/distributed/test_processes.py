@@ -25,7 +25,6 @@ Runs = dict[str, list[dict[str, Any]]]
 """What each rank recorded, by the name of the run."""
 RunsOf = Callable[[str, int], Runs]
 
-pytestmark = pytest.mark.xdist_group("processes")  # several starts at once would wait for each other
 THREE = pytest.param(3, marks=pytest.mark.slow)
 on_several_processes = pytest.mark.parametrize("processes", [2, THREE])
 on_any_processes = pytest.mark.parametrize("processes", [1, 2, THREE])

@@ -19,7 +19,6 @@ pytestmark = [
         CHROMIUM is None and not os.environ.get("CI"),
         reason="needs Chromium: install it, or name it in ARML_CHROMIUM",
     ),
-    pytest.mark.xdist_group("browser"),
 ]
 EVIL = "</script><img src=x onerror=alert(2)>"
 

@@ -25,9 +25,9 @@ Runs = dict[str, list[dict[str, Any]]]
 """What each rank recorded, by the name of the run."""
 RunsOf = Callable[[str, int], Runs]
 
-THREE = pytest.param(3, marks=pytest.mark.slow)
-on_several_processes = pytest.mark.parametrize("processes", [2, THREE])
-on_any_processes = pytest.mark.parametrize("processes", [1, 2, THREE])
+pytestmark = pytest.mark.slow  # real processes spend most of their time on importing torch
+on_several_processes = pytest.mark.parametrize("processes", [2, 3])
+on_any_processes = pytest.mark.parametrize("processes", [1, 2, 3])
 in_every_scenario = pytest.mark.parametrize(
     "scenario", ["methods", "engines", "accumulation", "langevin", "resume", "missing", "turns", "nan", "fallback"]
 )

@@ -25,7 +25,8 @@ WORKER = Path(__file__).with_name("together_worker.py")
 TIMEOUT = 300
 Found = Callable[[str, int], list[Any]]
 
-on_several_processes = pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.slow)])
+pytestmark = pytest.mark.slow  # real processes spend most of their time on importing torch
+on_several_processes = pytest.mark.parametrize("processes", [2, 3])
 
 
 def start(output: Path, processes: int, *names: str) -> tuple[str, dict[str, list[Any]]]:

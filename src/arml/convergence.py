@@ -52,7 +52,7 @@ class Convergence:
 
     .. math:: \bar w = \frac{q_3 + q_4}{2}, \qquad W = |\bar w - w_0|, \qquad u = |q_4 - q_3| + 2 t s,
 
-    an even drift has W = 3 |q_4 - q_3|, and an exponential approach has, closely,
+    an even drift has :math:`W = 3 |q_4 - q_3|`, and an exponential approach has, closely,
 
     .. math:: e = \frac{u W}{W - 3 u}
 

@@ -5,6 +5,7 @@ import warnings
 
 import pytest
 import torch
+from core.zoo import Opaque
 from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
@@ -163,20 +164,6 @@ def test_a_state_without_findings_about_engines_still_loads():
     state.pop("engines")
     reweighter.set_extra_state(state)
     assert update(reweighter, net)
-
-
-class Opaque(torch.autograd.Function):
-    """An operation whose derivative autograd can use but not see into."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.tanh()
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad):
-        return grad * (1 - ctx.saved_tensors[0].tanh() ** 2)
 
 
 def opaque_losses(trunk, heads, x, *, present=True, scale=1.0):

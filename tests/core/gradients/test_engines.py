@@ -8,7 +8,7 @@ import warnings
 import pytest
 import torch
 from core.oracles import jacobian_one_backward_at_a_time
-from core.zoo import CASES, Case, batch_norm, dropout, plain
+from core.zoo import CASES, Case, Opaque, batch_norm, dropout, plain
 from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
@@ -172,20 +172,6 @@ def test_a_fallback_can_be_an_error_and_travels_between_processes():
     with pytest.raises(EngineFallbackWarning) as raised:  # tests make warnings errors
         warnings.warn(warning, stacklevel=1)
     assert raised.value is warning
-
-
-class Opaque(torch.autograd.Function):
-    """An operation whose derivative autograd can use but not see into."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.tanh()
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad):
-        return grad * (1 - ctx.saved_tensors[0].tanh() ** 2)
 
 
 @pytest.mark.parametrize("opaque_tasks", [range(5), [0], [3]], ids=["all", "main", "one auxiliary task"])

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help setup demo test test-all browser lint types bench docs build clean
+.PHONY: help setup demo test test-all coverage browser lint types bench docs build clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -21,7 +21,10 @@ demo: $(INSTALLED)   ## three small experiments on real data, tables, a verdict 
 test: $(INSTALLED) browser   ## all tests except the slow ones, doctests and README blocks
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
-test-all: $(INSTALLED) browser   ## all tests, with the branches of src that they reach
+test-all: $(INSTALLED) browser   ## all tests
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+coverage: $(INSTALLED) browser   ## all tests, and the branches of src that they reach; takes longer than test-all
 	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=
 	$(BIN)/coverage report
 	@$(BIN)/coverage json -q -o - | $(BIN)/python tools/low_coverage.py

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from arml._distributed import Group
+from arml.arguments import check_given, choose_method
 from arml.convergence import Convergence, WindowState, initial_state
 from arml.gradients.backward import Engine
 from arml.gradients.forward import RandomState
@@ -30,9 +31,8 @@ class Reweighter(nn.Module):
     Returns ``main + sum_k weight_k * aux_scale * aux_k`` with weights chosen by ``method``. The caller still calls
     ``backward()`` and does everything after it.
 
-    >>> from arml import Uniform
     >>> trunk, head, rotation = nn.Linear(3, 2), nn.Linear(2, 1), nn.Linear(2, 1)
-    >>> reweighter = Reweighter(Uniform(), tasks=["rotation"], shared=trunk)
+    >>> reweighter = Reweighter(tasks=["rotation"], shared=trunk)
     >>> features = trunk(torch.ones(4, 3))
     >>> loss = reweighter(main=head(features).mean(), aux={"rotation": rotation(features).mean()})
     >>> loss.backward()
@@ -50,9 +50,9 @@ class Reweighter(nn.Module):
 
     def __init__(
         self,
-        method: Method[Any],
-        tasks: Sequence[str],
-        shared: Shared,
+        method: Method[Any] | None = None,
+        tasks: Sequence[str] | None = None,
+        shared: Shared | None = None,
         *,
         every: int | Growing = Growing(),  # noqa: B008 -- frozen
         aux_scale: float = 1.0,
@@ -65,7 +65,7 @@ class Reweighter(nn.Module):
         """Measures nothing before the first call.
 
         Args:
-            method: how losses and inner products become weights, such as ``ARML()``.
+            method: how losses and inner products become weights, such as ``ARML()``; ``None``: the recommended method.
             tasks: names of the auxiliary tasks.
             shared: what all tasks go through: a module, its parameters, or ``shared_parameters(model, "trunk")``.
             every: calls between two measurements of gradients, a constant or a ``Growing`` schedule. Methods that need
@@ -79,6 +79,7 @@ class Reweighter(nn.Module):
             process_group: the ``torch.distributed.ProcessGroup`` that trains this model; ``None``: all processes.
         """
         super().__init__()
+        method, (tasks, shared) = choose_method(method), check_given(tasks, shared)
         if not 0 < aux_scale < float("inf"):
             raise ValueError(f"`aux_scale` should be a positive number. Got {aux_scale!r}.")
         self.method, self.tasks = method, check_names(tasks)

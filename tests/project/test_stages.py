@@ -16,6 +16,7 @@ ORDER = {
         "methods",
         "convergence",
         "schedule",
+        "arguments",
         "losses",
         "connection",
         "precision",
@@ -48,7 +49,7 @@ ORDER = {
         "auto",
         "measure",
     ],
-    "arml.methods": ["_simplex", "base", "arml"],
+    "arml.methods": ["_simplex", "base", "arml", "gated_arml"],
     "arml.lab": [
         "data",
         "models",

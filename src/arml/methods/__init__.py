@@ -9,6 +9,7 @@ from arml.methods.fixed import Fixed
 from arml.methods.gated_arml import GatedARML
 from arml.methods.gradnorm import GradNorm
 from arml.methods.ol_aux import OLAUX
+from arml.methods.recommended import recommended
 from arml.methods.torchjd import TorchJD
 from arml.methods.uniform import Uniform
 
@@ -25,4 +26,5 @@ __all__ = [
     "TorchJD",
     "Uniform",
     "project_to_simplex",
+    "recommended",
 ]

@@ -1,0 +1,31 @@
+"""Checks what a Reweighter is made from."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from arml.gradients.shared import Shared
+from arml.methods.base import Method
+from arml.methods.recommended import recommended
+
+
+def check_given(tasks: Sequence[str] | None, shared: Shared | None) -> tuple[Sequence[str], Shared]:
+    """The arguments that have no default, although they come after one that has; raises if one of them is missing."""
+    if tasks is None or shared is None:
+        missing = [f"`{name}`" for name, value in (("tasks", tasks), ("shared", shared)) if value is None]
+        raise TypeError(
+            f"A Reweighter needs {' and '.join(missing)}. Write "
+            'Reweighter(tasks=["rotation"], shared=model.trunk), or name a method first, such as ARML().'
+        )
+    return tasks, shared
+
+
+def choose_method(method: Method[Any] | None) -> Method[Any]:
+    """The given method, or the recommended one for ``None``."""
+    if method is None:
+        return recommended()
+    if isinstance(method, type) or not callable(getattr(method, "init", None)):
+        raise TypeError(
+            f"`method` should be a method such as ARML(), or None for the recommended one. Got {method!r}. "
+            "It is the first argument: without it, pass `tasks` and `shared` by name."
+        )
+    return method

@@ -6,6 +6,7 @@ A training step travels down these stages. Each imports only from those above it
 - ``methods``: inner products -> weights, one paper, one file
 - ``convergence``: weights -> whether they have settled
 - ``schedule``: calls so far -> when to update next
+- ``fade``: steps so far -> how much the auxiliary part counts
 - ``losses``: a user's losses -> checked, in one order
 - ``reweighter``: the module a user holds
 - ``langevin``: noise after the optimiser's step, for the two-stage algorithm
@@ -15,6 +16,7 @@ learners, the training loop), ``report`` (records to tables), ``bench`` (costs) 
 """
 
 from arml.convergence import Convergence
+from arml.fade import CosineFade, Fade, LinearFade, MainOnlyAtEnd
 from arml.gradients import EngineFallbackWarning, Signals, alignment, gram, norms, shared_parameters
 from arml.langevin import Langevin
 from arml.methods import (
@@ -41,13 +43,17 @@ __all__ = [
     "OLAUX",
     "AdaLoss",
     "Convergence",
+    "CosineFade",
     "CosineSim",
     "EngineFallbackWarning",
+    "Fade",
     "Fixed",
     "GatedARML",
     "GradNorm",
     "Growing",
     "Langevin",
+    "LinearFade",
+    "MainOnlyAtEnd",
     "Method",
     "Needs",
     "Reweighter",

@@ -30,6 +30,13 @@ def weighted_sum(losses: Sequence[Tensor], factors: Sequence[float]) -> Tensor:
     return total
 
 
+def silence_aux(losses: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """The main loss, and one zero in place of all auxiliary losses: no number is read, and no gradient computed."""
+    main, *aux = losses
+    given = [loss for loss in aux if loss is not None]
+    return [main, silence(*given) if given else None]
+
+
 def _are_alike(losses: Sequence[Tensor]) -> bool:
     """Whether the losses can be added as they are: in one precision of at least float32, on one device."""
     dtype, device = losses[0].dtype, losses[0].device

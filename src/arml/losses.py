@@ -88,25 +88,25 @@ def leave_out(losses: Sequence[Tensor], kept: Tensor) -> list[Tensor]:
     return left
 
 
-def silence(loss: Tensor) -> Tensor:
-    """0, connected to the parameters of ``loss`` (DistributedDataParallel waits for all of them), but without gradient.
+def silence(*losses: Tensor) -> Tensor:
+    """0, connected to the parameters of the losses (DistributedDataParallel waits for all of them), without gradient.
 
     Multiplying by 0 is not enough: 0 times an infinite derivative is NaN.
     """
-    zero: Tensor = _Silence.apply(loss)  # type: ignore[no-untyped-call]
+    zero: Tensor = _Silence.apply(*losses)  # type: ignore[no-untyped-call]
     return zero
 
 
 class _Silence(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, loss: Tensor) -> Tensor:
+    def forward(ctx: Any, *losses: Tensor) -> Tensor:
         del ctx
-        return torch.zeros_like(loss)
+        return torch.zeros_like(losses[0])
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        del ctx, grad_outputs
-        return None
+        del grad_outputs
+        return (None,) * len(ctx.needs_input_grad)
 
 
 class ProcessMeans(NamedTuple):

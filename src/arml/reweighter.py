@@ -9,11 +9,12 @@ from torch import Tensor, nn
 from arml._distributed import Group
 from arml.arguments import check_given, choose_method
 from arml.convergence import Convergence, WindowState, initial_state
+from arml.fade import Fade
 from arml.gradients.backward import Engine
 from arml.gradients.forward import RandomState
 from arml.gradients.shared import Shared
 from arml.gradients.signals import Signals
-from arml.joint import weighted_sum
+from arml.joint import silence_aux, weighted_sum
 from arml.losses import Aux, Closure, average_losses, check_names, fill_missing, multiply, order_losses
 from arml.methods.base import Method
 from arml.observer import Observer, products_of, to_memory
@@ -28,8 +29,8 @@ from arml.together import Processes, check_not_sharded, describe
 class Reweighter(nn.Module):
     """Learns how much each auxiliary loss counts, inside the caller's training loop.
 
-    Returns ``main + sum_k weight_k * aux_scale * aux_k`` with weights chosen by ``method``. The caller still calls
-    ``backward()`` and does everything after it.
+    Returns ``main + share * sum_k weight_k * aux_scale * aux_k`` with weights chosen by ``method`` and a share of 1,
+    or one that ``fade`` lets fall over the run. The caller still calls ``backward()`` and does everything after it.
 
     >>> trunk, head, rotation = nn.Linear(3, 2), nn.Linear(2, 1), nn.Linear(2, 1)
     >>> reweighter = Reweighter(tasks=["rotation"], shared=trunk)
@@ -57,6 +58,7 @@ class Reweighter(nn.Module):
         every: int | Growing = Growing(),  # noqa: B008 -- frozen
         aux_scale: float = 1.0,
         train_on_main: bool = True,
+        fade: Fade | None = None,
         convergence: Convergence | None = Convergence(),  # noqa: B008 -- frozen
         engine: Engine | None = None,
         loss_scale: LossScale = None,
@@ -72,6 +74,8 @@ class Reweighter(nn.Module):
                 no gradients are updated at every call.
             aux_scale: multiplies every auxiliary loss before anything else sees it.
             train_on_main: if ``False``, the main loss only steers the weights and is not part of the result.
+            fade: lets the auxiliary part fall to 0 over the run, such as ``LinearFade(until=0.8, total=1000)``;
+                ``None``: it always counts in full. Gradients are measured as if there were no fade.
             convergence: when to stop measuring; ``None``: never, and a converged state that is loaded learns on.
             engine: how inner products are computed; ``None``: by the cheapest engine that works.
             loss_scale: multiplies losses while gradients are measured, so that float16 does not turn them into zeros: a
@@ -82,7 +86,12 @@ class Reweighter(nn.Module):
         method, (tasks, shared) = choose_method(method), check_given(tasks, shared)
         if not 0 < aux_scale < float("inf"):
             raise ValueError(f"`aux_scale` should be a positive number. Got {aux_scale!r}.")
-        self.method, self.tasks = method, check_names(tasks)
+        if fade is not None and not train_on_main:
+            raise ValueError(
+                "With train_on_main=False nothing is left to train on when the auxiliary part has faded out. "
+                f"Got fade={fade!r}. Leave one of the two out."
+            )
+        self.method, self.tasks, self.fade = method, check_names(tasks), fade
         self.every, self.aux_scale, self.train_on_main = every, aux_scale, train_on_main
         self._schedule = every if isinstance(every, Growing) else Constant(every)
         self.convergence = convergence
@@ -99,7 +108,7 @@ class Reweighter(nn.Module):
         self._scale = torch.tensor([1.0, *[aux_scale] * len(self.tasks)], dtype=like.dtype, device="cpu")
         self._keep(initial_state(self._weights))
         self._rounds = Rounds(like)
-        self._calls, self._calls_to_wait = 0, 0
+        self._steps, self._calls, self._calls_to_wait = 0, 0, 0
         self._processes, self._counts_examples = Processes(process_group), False
         if self._measures_gradients():
             check_not_sharded(self._observer.measured, *self._observer.modules)
@@ -113,6 +122,11 @@ class Reweighter(nn.Module):
     def main_weight(self) -> float:
         """The weight of the main task: 1 for all methods but those that treat every task alike."""
         return float(self._weights[0])
+
+    @property
+    def share(self) -> float:
+        """What the auxiliary part is multiplied by at the next call: 1, unless there is a ``fade``."""
+        return 1.0 if self.fade is None else self.fade.share(self._steps)
 
     @property
     def engine(self) -> Engine | None:
@@ -140,7 +154,8 @@ class Reweighter(nn.Module):
     def reset(self) -> None:
         """Forgets that the weights have converged, and goes on learning from the present weights at the next call.
 
-        For data or losses that have changed. The method keeps the rest of its memory, the schedule its count of calls.
+        For data or losses that have changed. The method keeps the rest of its memory, the schedule its count of calls,
+        and the fade its place.
         """
         self._keep(initial_state(self._weights))
         if "weights" in self._memory._fields:
@@ -166,17 +181,15 @@ class Reweighter(nn.Module):
                 count by their examples. Give it on all processes and at every call, or leave it out.
         """
         losses, start = self._take_losses(main, aux, closure, num_examples)
-        learns = self._learns()
-        if learns and not self._processes.agreed:
-            self._agree(num_examples)
-        if learns and not self.converged:
-            self._calls_to_wait = max(0, self._calls_to_wait - 1)
-            self._rounds.notice(losses)
-            if self._calls_to_wait == 0 or not self._measures_gradients():
-                with self._processes():
-                    self._update(losses, closure, start, num_examples)
-            self._calls += 1
-        return self._joint_loss(losses)
+        if self._learns():
+            if not self._processes.agreed:
+                self._agree(num_examples)
+            if not self._has_learned():
+                self._learn(losses, closure, start, num_examples)
+        loss = self._joint_loss(losses)
+        if self.training and torch.is_grad_enabled():
+            self._steps += 1
+        return loss
 
     def _take_losses(
         self, main: Tensor | None, aux: Aux | None, closure: Closure | None, num_examples: int | None
@@ -197,6 +210,30 @@ class Reweighter(nn.Module):
     def _learns(self) -> bool:
         return self.training and torch.is_grad_enabled() and self.method.needs().losses
 
+    def _has_learned(self) -> bool:
+        """Whether other weights would make no difference, or would not be found: nothing is measured then."""
+        return self.converged or self.share == 0
+
+    def _learn(
+        self,
+        losses: Sequence[Tensor | None],
+        closure: Closure | None,
+        start: RandomState | None,
+        num_examples: int | None,
+    ) -> None:
+        """Counts the call, and updates the weights if it is time."""
+        self._rounds.notice(losses)
+        if self._is_update_due():
+            self._calls_to_wait = 0
+            with self._processes():
+                self._update(losses, closure, start, num_examples)
+        else:
+            self._calls_to_wait -= 1
+        self._calls += 1
+
+    def _is_update_due(self) -> bool:
+        return self._calls_to_wait <= 1 or not self._measures_gradients()
+
     def _agree(self, num_examples: int | None) -> None:
         """Once: raises, on all processes, unless their updates will match."""
         measured, modules = self._observer.read_shared(), self._observer.modules
@@ -208,7 +245,9 @@ class Reweighter(nn.Module):
             "`method`": describe(self.method),
             "`every`": describe(self.every),
             "`aux_scale`": self.aux_scale,
+            "`fade`": describe(self.fade),
             "the number of calls so far": self._calls,
+            "the number of training steps so far": self._steps,
             "the weights": self.weights,
             "whether `num_examples` is given": self._counts_examples,
             "the number of shared parameters": sum(p.numel() for p in measured.values() if p.requires_grad),
@@ -217,8 +256,8 @@ class Reweighter(nn.Module):
 
     def _announce(self, error: Exception) -> None:
         """If the other processes wait for this one at this call, raises ``error`` here and there."""
-        waits = self._calls_to_wait > 1 and self._measures_gradients()
-        if self._learns() and not (self._processes.agreed and (self.converged or waits)):
+        measures = not self._has_learned() and self._is_update_due()
+        if self._learns() and (measures or not self._processes.agreed):
             device = next(iter(self._observer.measured.values())).device
             self._processes.announce(error, 1 + len(self.tasks), device)
 
@@ -233,8 +272,9 @@ class Reweighter(nn.Module):
             )
 
     def _joint_loss(self, losses: Sequence[Tensor | None]) -> Tensor:
-        main_weight, *alpha = self._weights.tolist()
-        factors = [main_weight, *(alpha if self.aux_scale == 1 else [w * self.aux_scale for w in alpha])]
+        factors = self._factors()
+        if self.share == 0:
+            losses, factors = silence_aux(losses), [factors[0], 1.0]
         if not self.train_on_main:
             losses, factors = losses[1:], factors[1:]
         used = [(loss, factor) for loss, factor in zip(losses, factors, strict=True) if loss is not None]
@@ -244,6 +284,12 @@ class Reweighter(nn.Module):
                 f"Pass at least one of {', '.join(self.tasks)}."
             )
         return weighted_sum([loss for loss, _ in used], [factor for _, factor in used])
+
+    def _factors(self) -> list[float]:
+        """What every loss is multiplied by, [1 + K]."""
+        main_weight, *alpha = self._weights.tolist()
+        scale = self.aux_scale * self.share
+        return [main_weight, *(alpha if scale == 1 else [w * scale for w in alpha])]
 
     def _measures_gradients(self) -> bool:
         needs = self.method.needs()
@@ -320,6 +366,7 @@ class Reweighter(nn.Module):
             "tasks": list(self.tasks),
             "method": repr(self.method),
             "method_type": type(self.method).__qualname__,
+            "steps": self._steps,
             "calls": self._calls,
             "calls_to_wait": self._calls_to_wait,
             "weights": self._weights,
@@ -335,6 +382,7 @@ class Reweighter(nn.Module):
         """Continues exactly where ``state`` was saved, also on a fresh instance. Settings may have changed."""
         saved = read_state(state, self.tasks, self.method, self._memory)
         self._calls, self._calls_to_wait = saved["calls"], saved["calls_to_wait"]
+        self._steps = saved.get("steps", self._calls)  # older versions counted no steps after convergence
         if self.method.needs().losses:  # weights that never change come from the settings
             self._weights = saved["weights"].cpu().clone()
             self._memory = fill(self.method.init(self._weights), saved["memory"])

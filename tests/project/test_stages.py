@@ -16,6 +16,7 @@ ORDER = {
         "methods",
         "convergence",
         "schedule",
+        "fade",
         "arguments",
         "losses",
         "connection",

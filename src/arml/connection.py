@@ -26,6 +26,8 @@ class Connection:
     def __init__(self, tasks: Sequence[str], *, read_anew: bool) -> None:
         """``read_anew``: whether replaced parameters are found by reading ``shared`` again."""
         self._tasks, self._read_anew = ("main", *tasks), read_anew
+        self.main_name = "main"
+        """What warnings call the loss that auxiliary tasks are compared with."""
         self._present: set[str] = set()
         self._touched: set[str] | None = None
         self._examined: set[str] = set()
@@ -89,9 +91,11 @@ class Connection:
         ids = set(map(id, trainable.values()))
         outside = [task for task, loss in losses.items() if leaves([loss]).isdisjoint(ids)]
         for task in outside:
-            what = "no auxiliary task can be compared with it" if task == "main" else "its weight cannot be learned"
+            name, what = task, "its weight cannot be learned"
+            if task == "main":
+                name, what = self.main_name, "no auxiliary task can be compared with it"
             warnings.warn(
-                f"The loss of {task!r} does not depend on the shared parameters: its gradient counts as zero, and "
+                f"The loss of {name!r} does not depend on the shared parameters: its gradient counts as zero, and "
                 f"{what}. Pass as `shared` the part of the network that all losses go through.",
                 stacklevel=2,
             )

@@ -7,11 +7,32 @@ import torch
 from torch import Tensor
 
 from arml._distributed import mean_of_numbers, num_processes, raise_together
+from arml.gradients.forward import RandomState
 
 Aux: TypeAlias = Mapping[str, Tensor]
 """Auxiliary losses by task name; a task may be missing."""
 Closure: TypeAlias = Callable[[], tuple[Tensor | None, Aux]]
 """Recomputes the main loss and the auxiliary losses."""
+
+
+class Batch(NamedTuple):
+    """What one call gets. Lists hold the main task, then one entry per auxiliary task; ``None``: missing."""
+
+    losses: list[Tensor | None]
+    """The losses that are trained on."""
+    measured: list[Tensor | None]
+    """The losses that are measured: the first is the held-out loss, if there is one."""
+    closure: Closure | None
+    """Recomputes the losses."""
+    start: RandomState | None
+    """The random state before the closure computed them."""
+    num_examples: int | None
+    """The examples in this process's part of the batch."""
+
+    @property
+    def steering_name(self) -> str:
+        """The name of the loss that auxiliary tasks are compared with."""
+        return "main" if self.measured is self.losses else "held_out"
 
 
 def check_names(tasks: Sequence[str]) -> tuple[str, ...]:
@@ -45,6 +66,16 @@ def order_losses(tasks: Sequence[str], main: Tensor | None, aux: Aux | None) -> 
     if all(loss is None for loss in named.values()):
         raise ValueError(f"No loss was given. Pass `main`, or at least one of {', '.join(tasks)} in `aux`.")
     return [_check_loss(name, named.get(name)) for name in ("main", *tasks)]
+
+
+def check_held_out(held_out: Tensor, closure: Closure | None) -> Tensor | None:
+    """The held-out loss as a checked scalar."""
+    if closure is not None:
+        raise ValueError(
+            "`held_out` cannot be combined with a closure, which recomputes the main loss in its place. Pass `main` "
+            "and `aux` without a closure, or leave `held_out` out."
+        )
+    return _check_loss("held_out", held_out)
 
 
 def _is_plain(loss: Tensor | None) -> bool:

@@ -43,11 +43,16 @@ class Observer:
         self._connection = Connection(self.tasks, read_anew=is_read_anew(shared))
         self._precision = Precision()
         self._warned: set[str] = set()
+        self._steering_name = "main"
 
     def set_loss_scale(self, loss_scale: LossScale) -> None:
         """Multiplies losses by ``loss_scale`` from now on, while gradients are measured."""
         check_loss_scale(loss_scale)
         self.loss_scale = loss_scale
+
+    def call_main(self, name: str) -> None:
+        """Warnings from now on call the first loss ``name``: it may be a held-out one."""
+        self._steering_name = self._connection.main_name = name
 
     def read_shared(self) -> dict[str, Tensor]:
         """The parameters on which gradients are compared, as the network has them now."""
@@ -148,7 +153,7 @@ class Observer:
     def find_finite(self, values: Tensor) -> Tensor:
         """[1 + K] of bool: which ``values`` are finite. Warns about the others, once per task."""
         fine = values.isfinite().cpu()
-        names = [name for name, ok in zip(("main", *self.tasks), fine.tolist(), strict=True) if not ok]
+        names = [name for name, ok in zip((self._steering_name, *self.tasks), fine.tolist(), strict=True) if not ok]
         new = [name for name in names if name not in self._warned]
         self._warned.update(new)
         if new:

@@ -15,7 +15,18 @@ from arml.gradients.forward import RandomState
 from arml.gradients.shared import Shared
 from arml.gradients.signals import Signals
 from arml.joint import silence_aux, weighted_sum
-from arml.losses import Aux, Closure, average_losses, check_names, fill_missing, multiply, order_losses
+from arml.losses import (
+    Aux,
+    Batch,
+    Closure,
+    average_losses,
+    check_held_out,
+    check_names,
+    fill_missing,
+    multiply,
+    order_losses,
+    silence,
+)
 from arml.methods.base import Method
 from arml.observer import Observer, products_of, to_memory
 from arml.packing import State, pack
@@ -151,6 +162,25 @@ class Reweighter(nn.Module):
         """Whether the weights have settled; from then on no gradient is measured."""
         return self._converged
 
+    @property
+    def update_due(self) -> bool:
+        """Whether the next call in training mode measures anything; only then it looks at ``held_out``."""
+        return self.method.needs().losses and not self._has_learned() and self._is_update_due()
+
+    @property
+    def active_tasks(self) -> tuple[str, ...]:
+        """The auxiliary tasks whose loss can change anything at the next call. The others need not be computed.
+
+        All tasks where an update is due; else those that count in the sum, and those that later updates would not wait
+        for unless they show up.
+        """
+        if self.update_due:
+            return self.tasks
+        learns = self.method.needs().losses and not self._has_learned()
+        awaited = self._rounds.now.expected.tolist() if learns else [True] * (1 + len(self.tasks))
+        states = zip(self.tasks, self._factors()[1:], awaited[1:], strict=True)
+        return tuple(name for name, factor, is_awaited in states if factor or not is_awaited)
+
     def reset(self) -> None:
         """Forgets that the weights have converged, and goes on learning from the present weights at the next call.
 
@@ -167,6 +197,7 @@ class Reweighter(nn.Module):
         main: Tensor | None = None,
         aux: Aux | None = None,
         *,
+        held_out: Tensor | None = None,
         closure: Closure | None = None,
         num_examples: int | None = None,
     ) -> Tensor:
@@ -175,34 +206,44 @@ class Reweighter(nn.Module):
         Args:
             main: the main loss, a scalar; ``None`` when the batch has no main labels.
             aux: auxiliary losses by task name; a task may be missing.
+            held_out: the main loss on another batch, or on labels the network does not train on. It is measured in
+                place of ``main``, and not trained on. Looked at only where an update is due; ``None``: ``main`` steers.
             closure: recomputes ``(main, aux)``, which makes updates cheaper. Given alone, it also computes the losses
                 themselves, and later calls repeat its random draws (dropout, augmentation) exactly.
             num_examples: the examples in this process's part of the batch, if the parts differ in size: processes then
                 count by their examples. Give it on all processes and at every call, or leave it out.
         """
-        losses, start = self._take_losses(main, aux, closure, num_examples)
+        batch = self._take_batch(main, aux, held_out, closure, num_examples)
         if self._learns():
             if not self._processes.agreed:
                 self._agree(num_examples)
             if not self._has_learned():
-                self._learn(losses, closure, start, num_examples)
-        loss = self._joint_loss(losses)
+                self._learn(batch)
+        loss = self._joint_loss(batch.losses)
         if self.training and torch.is_grad_enabled():
             self._steps += 1
         return loss
 
-    def _take_losses(
-        self, main: Tensor | None, aux: Aux | None, closure: Closure | None, num_examples: int | None
-    ) -> tuple[list[Tensor | None], RandomState | None]:
-        """The losses in order, and the random state before a closure computed them."""
+    def _take_batch(
+        self,
+        main: Tensor | None,
+        aux: Aux | None,
+        held_out: Tensor | None,
+        closure: Closure | None,
+        num_examples: int | None,
+    ) -> Batch:
+        """What this call gets, checked; an error is announced to the other processes."""
         start = None
         try:
+            steering = None if held_out is None else check_held_out(held_out, closure)
             if closure is not None and main is None and aux is None:
                 start = RandomState()
                 main, aux = closure()
             if num_examples is not None or self._counts_examples:
                 self._check_num_examples(num_examples)
-            return order_losses(self.tasks, main, aux), start
+            losses = order_losses(self.tasks, main, aux)
+            measured = losses if steering is None else [steering, *losses[1:]]
+            return Batch(losses, measured, closure, start, num_examples)
         except Exception as error:
             self._announce(error)
             raise
@@ -214,19 +255,13 @@ class Reweighter(nn.Module):
         """Whether other weights would make no difference, or would not be found: nothing is measured then."""
         return self.converged or self.share == 0
 
-    def _learn(
-        self,
-        losses: Sequence[Tensor | None],
-        closure: Closure | None,
-        start: RandomState | None,
-        num_examples: int | None,
-    ) -> None:
+    def _learn(self, batch: Batch) -> None:
         """Counts the call, and updates the weights if it is time."""
-        self._rounds.notice(losses)
+        self._rounds.notice(batch.measured)
         if self._is_update_due():
             self._calls_to_wait = 0
             with self._processes():
-                self._update(losses, closure, start, num_examples)
+                self._update(batch)
         else:
             self._calls_to_wait -= 1
         self._calls += 1
@@ -256,8 +291,7 @@ class Reweighter(nn.Module):
 
     def _announce(self, error: Exception) -> None:
         """If the other processes wait for this one at this call, raises ``error`` here and there."""
-        measures = not self._has_learned() and self._is_update_due()
-        if self._learns() and (measures or not self._processes.agreed):
+        if self._learns() and (self.update_due or not self._processes.agreed):
             device = next(iter(self._observer.measured.values())).device
             self._processes.announce(error, 1 + len(self.tasks), device)
 
@@ -275,9 +309,12 @@ class Reweighter(nn.Module):
         factors = self._factors()
         if self.share == 0:
             losses, factors = silence_aux(losses), [factors[0], 1.0]
+        main = losses[0]
         if not self.train_on_main:
             losses, factors = losses[1:], factors[1:]
         used = [(loss, factor) for loss, factor in zip(losses, factors, strict=True) if loss is not None]
+        if not used and main is not None and not any(factors):
+            return silence(main)  # every task is off, and the loop need not compute any of them
         if not used:
             raise ValueError(
                 "With train_on_main=False there is nothing to train on in a batch without auxiliary losses. "
@@ -295,25 +332,21 @@ class Reweighter(nn.Module):
         needs = self.method.needs()
         return needs.gram or needs.norms or self.method.directions(self._memory) is not None
 
-    def _update(
-        self,
-        losses: Sequence[Tensor | None],
-        closure: Closure | None,
-        start: RandomState | None,
-        num_examples: int | None,
-    ) -> None:
+    def _update(self, batch: Batch) -> None:
         """Updates the weights, if what this batch and those before it show is enough for it."""
-        local, held = fill_missing(losses), torch.tensor([loss is not None for loss in losses])
-        everywhere = average_losses(torch.stack(local), held, self._rounds.now.expected, num_examples)
+        self._observer.call_main(batch.steering_name)
+        local, held = fill_missing(batch.measured), torch.tensor([loss is not None for loss in batch.measured])
+        everywhere = average_losses(torch.stack(local), held, self._rounds.now.expected, batch.num_examples)
         if everywhere.factor != 1:
-            local, closure = [everywhere.factor * loss for loss in local], multiply(closure, everywhere.factor)
+            local = [everywhere.factor * loss for loss in local]
+            batch = batch._replace(closure=multiply(batch.closure, everywhere.factor))
         present, scale = everywhere.present, to_memory(everywhere.scale) * self._scale
         usable = present & self._observer.find_finite(everywhere.values)
         values = torch.where(usable, to_memory(everywhere.values) * self._scale, 0.0)
         self._rounds.expect(everywhere.expected)
         stride, signals = 1.0, Signals(values, present=usable)
         if self._measures_gradients():
-            found = self._measure(signals, local, scale, present, closure, start)
+            found = self._measure(signals, local, scale, present, batch)
             if found is None:
                 return  # not enough to compare: the next call tries again
             self._calls_to_wait = self._schedule.after(self._calls)
@@ -323,13 +356,7 @@ class Reweighter(nn.Module):
         self._judge_convergence(self.signals)
 
     def _measure(
-        self,
-        known: Signals,
-        losses: Sequence[Tensor],
-        scale: Tensor,
-        present: Tensor,
-        closure: Closure | None,
-        start: RandomState | None,
+        self, known: Signals, losses: Sequence[Tensor], scale: Tensor, present: Tensor, batch: Batch
     ) -> Signals | None:
         """``known`` with products: of this batch if it holds all tasks, else of the round that ends with it, if any."""
         observer, rounds = self._observer, self._rounds
@@ -337,7 +364,7 @@ class Reweighter(nn.Module):
         if not rounds.is_covered_by(present):
             observer.add_to_round(rounds, known, losses, scale)
             return rounds.end(present, self.method, self._memory)
-        signals = observer.measure_batch(known, losses, scale, self._memory, closure, start)
+        signals = observer.measure_batch(known, losses, scale, self._memory, batch.closure, batch.start)
         if signals is not None:
             rounds.clear()
         return signals

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from arml.fade import Fade
 from arml.gradients.shared import Shared
 from arml.methods.base import Method
 from arml.methods.recommended import recommended
@@ -29,3 +30,14 @@ def choose_method(method: Method[Any] | None) -> Method[Any]:
             "It is the first argument: without it, pass `tasks` and `shared` by name."
         )
     return method
+
+
+def check_settings(aux_scale: float, fade: Fade | None, *, train_on_main: bool) -> None:
+    """Raises unless ``aux_scale`` is positive, and something is left to train on at the end of a fade."""
+    if not 0 < aux_scale < float("inf"):
+        raise ValueError(f"`aux_scale` should be a positive number. Got {aux_scale!r}.")
+    if fade is not None and not train_on_main:
+        raise ValueError(
+            "With train_on_main=False nothing is left to train on when the auxiliary part has faded out. "
+            f"Got fade={fade!r}. Leave one of the two out."
+        )

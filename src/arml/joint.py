@@ -12,6 +12,31 @@ FEW = 6
 """Up to this many losses are added one by one; from then on stacking costs less, forward and backward."""
 
 
+def joint_loss(
+    tasks: Sequence[str],
+    losses: Sequence[Tensor | None],
+    factors: Sequence[float],
+    *,
+    faded_out: bool,
+    train_on_main: bool,
+) -> Tensor:
+    """The sum of the losses [1 + K] that a batch holds, each times its factor."""
+    main = losses[0]
+    if faded_out:
+        losses, factors = silence_aux(losses), [factors[0], 1.0]
+    if not train_on_main:
+        losses, factors = losses[1:], factors[1:]
+    used = [(loss, factor) for loss, factor in zip(losses, factors, strict=True) if loss is not None]
+    if used:
+        return weighted_sum([loss for loss, _ in used], [factor for _, factor in used])
+    if main is not None and not any(factors):
+        return silence(main)  # every task is off, so a loop need not compute any of them
+    raise ValueError(
+        "With train_on_main=False there is nothing to train on in a batch without auxiliary losses. "
+        f"Pass at least one of {', '.join(tasks)}."
+    )
+
+
 def weighted_sum(losses: Sequence[Tensor], factors: Sequence[float]) -> Tensor:
     """sum_i factors_i losses_i, in at least float32. A loss that is not finite is left out where its factor is 0.
 

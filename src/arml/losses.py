@@ -68,9 +68,26 @@ def order_losses(tasks: Sequence[str], main: Tensor | None, aux: Aux | None) -> 
     return [_check_loss(name, named.get(name)) for name in ("main", *tasks)]
 
 
-def check_held_out(held_out: Tensor, closure: Closure | None) -> Tensor | None:
-    """The held-out loss as a checked scalar."""
-    if closure is not None:
+def take_batch(
+    tasks: Sequence[str],
+    main: Tensor | None,
+    aux: Aux | None,
+    held_out: Tensor | None,
+    closure: Closure | None,
+    num_examples: int | None,
+) -> Batch:
+    """What a call gets, checked; a closure that is given alone computes the losses."""
+    steering, start = _check_held_out(held_out, closure), None
+    if closure is not None and main is None and aux is None:
+        start = RandomState()
+        main, aux = closure()
+    losses = order_losses(tasks, main, aux)
+    measured = losses if steering is None else [steering, *losses[1:]]
+    return Batch(losses, measured, closure, start, num_examples)
+
+
+def _check_held_out(held_out: Tensor | None, closure: Closure | None) -> Tensor | None:
+    if held_out is not None and closure is not None:
         raise ValueError(
             "`held_out` cannot be combined with a closure, which recomputes the main loss in its place. Pass `main` "
             "and `aux` without a closure, or leave `held_out` out."

@@ -7,26 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from arml._distributed import Group
-from arml.arguments import check_given, choose_method
+from arml.arguments import check_given, check_settings, choose_method
 from arml.convergence import Convergence, WindowState, initial_state
 from arml.fade import Fade
 from arml.gradients.backward import Engine
-from arml.gradients.forward import RandomState
 from arml.gradients.shared import Shared
 from arml.gradients.signals import Signals
-from arml.joint import silence_aux, weighted_sum
-from arml.losses import (
-    Aux,
-    Batch,
-    Closure,
-    average_losses,
-    check_held_out,
-    check_names,
-    fill_missing,
-    multiply,
-    order_losses,
-    silence,
-)
+from arml.joint import joint_loss
+from arml.losses import Aux, Batch, Closure, average_losses, check_names, fill_missing, multiply, take_batch
 from arml.methods.base import Method
 from arml.observer import Observer, products_of, to_memory
 from arml.packing import State, pack
@@ -95,13 +83,7 @@ class Reweighter(nn.Module):
         """
         super().__init__()
         method, (tasks, shared) = choose_method(method), check_given(tasks, shared)
-        if not 0 < aux_scale < float("inf"):
-            raise ValueError(f"`aux_scale` should be a positive number. Got {aux_scale!r}.")
-        if fade is not None and not train_on_main:
-            raise ValueError(
-                "With train_on_main=False nothing is left to train on when the auxiliary part has faded out. "
-                f"Got fade={fade!r}. Leave one of the two out."
-            )
+        check_settings(aux_scale, fade, train_on_main=train_on_main)
         self.method, self.tasks, self.fade = method, check_names(tasks), fade
         self.every, self.aux_scale, self.train_on_main = every, aux_scale, train_on_main
         self._schedule = every if isinstance(every, Growing) else Constant(every)
@@ -165,7 +147,7 @@ class Reweighter(nn.Module):
     @property
     def update_due(self) -> bool:
         """Whether the next call in training mode measures anything; only then it looks at ``held_out``."""
-        return self.method.needs().losses and not self._has_learned() and self._is_update_due()
+        return self._can_learn() and self._is_update_due()
 
     @property
     def active_tasks(self) -> tuple[str, ...]:
@@ -176,10 +158,10 @@ class Reweighter(nn.Module):
         """
         if self.update_due:
             return self.tasks
-        learns = self.method.needs().losses and not self._has_learned()
-        awaited = self._rounds.now.expected.tolist() if learns else [True] * (1 + len(self.tasks))
-        states = zip(self.tasks, self._factors()[1:], awaited[1:], strict=True)
-        return tuple(name for name, factor, is_awaited in states if factor or not is_awaited)
+        counts = [factor > 0 for factor in self._factors()]
+        if self._can_learn():
+            counts = [c or not awaited for c, awaited in zip(counts, self._rounds.now.expected.tolist(), strict=True)]
+        return tuple(name for name, c in zip(self.tasks, counts[1:], strict=True) if c)
 
     def reset(self) -> None:
         """Forgets that the weights have converged, and goes on learning from the present weights at the next call.
@@ -213,47 +195,35 @@ class Reweighter(nn.Module):
             num_examples: the examples in this process's part of the batch, if the parts differ in size: processes then
                 count by their examples. Give it on all processes and at every call, or leave it out.
         """
-        batch = self._take_batch(main, aux, held_out, closure, num_examples)
+        try:
+            if num_examples is not None or self._counts_examples:
+                self._check_num_examples(num_examples)
+            batch = take_batch(self.tasks, main, aux, held_out, closure, num_examples)
+        except Exception as error:
+            self._announce(error)
+            raise
         if self._learns():
             if not self._processes.agreed:
                 self._agree(num_examples)
-            if not self._has_learned():
+            if self._can_learn():
                 self._learn(batch)
-        loss = self._joint_loss(batch.losses)
+        loss = joint_loss(
+            self.tasks,
+            batch.losses,
+            self._factors(),
+            faded_out=self.share == 0,
+            train_on_main=self.train_on_main,
+        )
         if self.training and torch.is_grad_enabled():
             self._steps += 1
         return loss
 
-    def _take_batch(
-        self,
-        main: Tensor | None,
-        aux: Aux | None,
-        held_out: Tensor | None,
-        closure: Closure | None,
-        num_examples: int | None,
-    ) -> Batch:
-        """What this call gets, checked; an error is announced to the other processes."""
-        start = None
-        try:
-            steering = None if held_out is None else check_held_out(held_out, closure)
-            if closure is not None and main is None and aux is None:
-                start = RandomState()
-                main, aux = closure()
-            if num_examples is not None or self._counts_examples:
-                self._check_num_examples(num_examples)
-            losses = order_losses(self.tasks, main, aux)
-            measured = losses if steering is None else [steering, *losses[1:]]
-            return Batch(losses, measured, closure, start, num_examples)
-        except Exception as error:
-            self._announce(error)
-            raise
-
     def _learns(self) -> bool:
         return self.training and torch.is_grad_enabled() and self.method.needs().losses
 
-    def _has_learned(self) -> bool:
-        """Whether other weights would make no difference, or would not be found: nothing is measured then."""
-        return self.converged or self.share == 0
+    def _can_learn(self) -> bool:
+        """Whether weights may still change, and would make a difference; else nothing is measured any more."""
+        return self.method.needs().losses and not self.converged and self.share != 0
 
     def _learn(self, batch: Batch) -> None:
         """Counts the call, and updates the weights if it is time."""
@@ -304,23 +274,6 @@ class Reweighter(nn.Module):
                 f"`num_examples` was {given} at the first call and is {now} at this one. Give it at every call, on "
                 "every process, or never."
             )
-
-    def _joint_loss(self, losses: Sequence[Tensor | None]) -> Tensor:
-        factors = self._factors()
-        if self.share == 0:
-            losses, factors = silence_aux(losses), [factors[0], 1.0]
-        main = losses[0]
-        if not self.train_on_main:
-            losses, factors = losses[1:], factors[1:]
-        used = [(loss, factor) for loss, factor in zip(losses, factors, strict=True) if loss is not None]
-        if not used and main is not None and not any(factors):
-            return silence(main)  # every task is off, and the loop need not compute any of them
-        if not used:
-            raise ValueError(
-                "With train_on_main=False there is nothing to train on in a batch without auxiliary losses. "
-                f"Pass at least one of {', '.join(self.tasks)}."
-            )
-        return weighted_sum([loss for loss, _ in used], [factor for _, factor in used])
 
     def _factors(self) -> list[float]:
         """What every loss is multiplied by, [1 + K]."""

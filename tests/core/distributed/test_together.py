@@ -106,6 +106,7 @@ def test_exception_on_one_rank_is_named_on_all(found_in: Found, processes: int, 
 DIFFERENCES = {
     "other_tasks": r"`tasks`: process 0 has ['a', 'b', 'c', 'd']",
     "other_settings": "`method`: process 0 has ARML(lr=0.1",
+    "other_fades": "`fade`: process 0 has None",
     "other_checkpoints": "the number of calls so far: process 0 has 0",
     "other_frozen_parameters": "the number of shared parameters: process 0 has 102",
     "num_examples_on_one_process": "whether `num_examples` is given: process 0 has False",

@@ -22,7 +22,7 @@ import torch.distributed as dist
 from torch import Tensor
 from worker import METHODS, RANK, TASKS, WORLD, Losses, Net, Training, losses_of, shard, whole_batch
 
-from arml import ARML, Reweighter
+from arml import ARML, LinearFade, Reweighter
 from arml.gradients import one_by_one
 
 LAST = RANK == WORLD - 1
@@ -166,6 +166,12 @@ def other_settings() -> str:
     return error_of(lambda: reweighter(*losses_of(net, *shard(0))))
 
 
+def other_fades() -> str:
+    net = Net().double()
+    reweighter = Reweighter(ARML(), TASKS, net.trunk, fade=LinearFade(9) if LAST else None)
+    return error_of(lambda: reweighter(*losses_of(net, *shard(0))))
+
+
 def other_checkpoints() -> str:
     """One process alone resumes, from a state that waits for its next update."""
     training = Training(ARML(lr=0.1), every=5)
@@ -250,6 +256,7 @@ SCENARIOS: list[Callable[[], Any]] = [
     graph_is_gone,
     other_tasks,
     other_settings,
+    other_fades,
     other_checkpoints,
     other_frozen_parameters,
     num_examples_on_one_process,

@@ -6,16 +6,25 @@ import torch
 
 from arml import (
     ARML,
+    DWA,
+    FAMO,
     OLAUX,
+    TAWT,
     AdaLoss,
+    AutoLambda,
+    AuxiNash,
     CosineSim,
     Fixed,
     GatedARML,
     GradNorm,
+    MetaBalance,
     Method,
+    PriPCGrad,
     Signals,
     TorchJD,
+    UncertaintyWeighting,
     Uniform,
+    WeightedCosineSim,
 )
 
 NUM_AUX = 4
@@ -34,9 +43,20 @@ EVERY_METHOD: list[Method] = [
     CosineSim(),
     OLAUX(),
     OLAUX(horizon=2),
+    DWA(),
+    DWA(window=1),
+    UncertaintyWeighting(),
+    FAMO(),
+    MetaBalance(),
+    MetaBalance(strategy="shrink"),
+    WeightedCosineSim(),
+    PriPCGrad(),
+    TAWT(),
+    AutoLambda(),
+    AuxiNash(),
 ]
 
-KEEP_THE_SUM = [method for method in EVERY_METHOD if isinstance(method, Uniform | GradNorm)] + [
+KEEP_THE_SUM = [method for method in EVERY_METHOD if isinstance(method, Uniform | GradNorm | DWA | FAMO)] + [
     ARML(),
     ARML(scale_free=True),
 ]

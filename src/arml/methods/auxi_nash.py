@@ -11,8 +11,8 @@ from arml.methods.base import Method, Needs, check_positive, require, steerable_
 
 RIDGE = 1e-4
 """Added to the squared length of unit gradients: opposite gradients have no finite bargain without it."""
-MOST_STEPS, MOST_HALVINGS, TOLERANCE = 100, 40, 1e-10
-"""Of Newton's method: steps, halvings of a step, and the relative error of the preferences at which it ends."""
+MOST_STEPS, MOST_HALVINGS, ENOUGH_FULL_STEPS = 100, 50, 6
+"""Of Newton's method. The first two only keep it from running for ever."""
 
 
 class AuxiNashMemory(NamedTuple):
@@ -87,8 +87,10 @@ class AuxiNash(Method[AuxiNashMemory]):
     def _teach(self, cosines: Tensor, alpha: Tensor, p: Tensor, lr: float) -> Tensor:
         """Preferences after one step towards a steeper descent of the main loss; their sum does not change."""
         h: Tensor = torch.linalg.solve(cosines + torch.diag(p / alpha.square()), cosines[0]) / alpha
-        moved = (p + lr * h / h.norm().clamp(min=1)).clamp(min=self.floor)
-        return moved * (p.sum() / moved.sum())
+        length = torch.linalg.vector_norm(h).clamp(min=1)
+        moved = (p + lr * h / length).clamp(min=self.floor)
+        scaled: Tensor = moved * (p.sum() / moved.sum())
+        return scaled
 
 
 def solve_bargain(gram: Tensor, p: Tensor) -> Tensor:
@@ -97,28 +99,27 @@ def solve_bargain(gram: Tensor, p: Tensor) -> Tensor:
     >>> solve_bargain(torch.eye(2, dtype=torch.float64), torch.tensor([1.0, 4.0], dtype=torch.float64))
     tensor([1., 2.], dtype=torch.float64)
     """
-    alpha = (p / gram.diagonal()).sqrt()
+    alpha, full_steps = (p / gram.diagonal()).sqrt(), 0
     for _ in range(MOST_STEPS):
         slope = gram @ alpha - p / alpha
-        if bool((alpha * slope).abs().le(TOLERANCE * p).all()):
-            break
         step = torch.linalg.solve(gram + torch.diag(p / alpha.square()), -slope)
-        length = _search(gram, p, alpha, step, float(slope @ step))
-        if length == 0:
-            break  # as near as rounding allows
-        alpha = alpha + length * step
+        # Divided by min p the function is self-concordant: with a decrement below 1/4, every full step squares it.
+        full_steps += bool(full_steps) or bool(-slope @ step <= p.min() / 16)
+        alpha = alpha + (step if full_steps else _shorten(gram, p, alpha, step, slope))
+        if full_steps == ENOUGH_FULL_STEPS:
+            break
     return alpha
 
 
-def _search(gram: Tensor, p: Tensor, alpha: Tensor, step: Tensor, slope: float) -> float:
-    """The longest of 1, 1/2, 1/4, ... that keeps alpha positive and lowers the convex function enough; 0: none does."""
-    start, length = _value(gram, p, alpha), 1.0
+def _shorten(gram: Tensor, p: Tensor, alpha: Tensor, step: Tensor, slope: Tensor) -> Tensor:
+    """``step``, halved until alpha stays positive and the convex function falls by a quarter of what its slope says."""
+    start = _value(gram, p, alpha)
     for _ in range(MOST_HALVINGS):
-        moved = alpha + length * step
-        if bool((moved > 0).all()) and float(_value(gram, p, moved) - start) <= 0.25 * length * slope:
-            return length
-        length /= 2
-    return 0.0
+        moved = alpha + step
+        if bool((moved > 0).all()) and bool(_value(gram, p, moved) - start <= 0.25 * slope @ step):
+            break
+        step = step / 2
+    return step
 
 
 def _value(gram: Tensor, p: Tensor, alpha: Tensor) -> Tensor:

@@ -72,8 +72,8 @@ class MetaBalance(Method[MetaBalanceMemory]):
         corrected = mean / (1 - self.decay ** updates.clamp(min=1))
         ratio = corrected[0] / corrected[1:]
         usable = here & ratio.isfinite()
-        low, high = {"both": (None, None), "shrink": (None, 1.0), "grow": (1.0, None)}[self.strategy]
-        ratio = ratio if self.strategy == "both" else ratio.clamp(low, high)
+        if self.strategy != "both":
+            ratio = ratio.clamp(max=1) if self.strategy == "shrink" else ratio.clamp(min=1)
         alpha = torch.where(usable, self.relax * ratio + (1 - self.relax), state.weights[1:])
         weights = prepend_main(alpha)
         return weights, MetaBalanceMemory(weights, mean, updates)

@@ -22,8 +22,8 @@ class WeightedCosineSim(Method[Weights]):
     r"""A task counts as much as its gradient agrees with the main one: :math:`w_k = \max(0, \cos(g_0, g_k))`.
 
     Du et al., *Adapting Auxiliary Losses Using Gradient Similarity*, arXiv:1812.02224, the weighted version;
-    ``CosineSim`` is the unweighted one. The paper weights the gradient of every step by its own cosine. Here the weights stay until
-    the next update; ``Reweighter(every=1)`` is the paper's algorithm.
+    ``CosineSim`` is the unweighted one. The paper weights the gradient of every step by its own cosine. Here the
+    weights stay until the next update; ``Reweighter(every=1)`` is the paper's algorithm.
 
     A gradient of zero agrees with nothing: its task has weight 0, and so have all tasks if the main gradient is zero.
     """

@@ -48,7 +48,7 @@ ORDER = {
         "auto",
         "measure",
     ],
-    "arml.methods": ["_simplex", "base", "arml"],
+    "arml.methods": ["_simplex", "_adam", "base", "arml"],
     "arml.lab": [
         "data",
         "models",

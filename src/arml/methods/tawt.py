@@ -26,6 +26,7 @@ class TAWT(Method[Weights]):
     Chen et al., *Weighted Training for Cross-Task Learning*, ICLR 2022, in the joint training of the authors' release,
     which takes the cosine for the paper's inverse Hessian. The main task has a cosine of 1 and no task has more: its
     weight grows as long as the others do not point in the same direction, and only the number of updates stops that.
+    It can reach 1 + K, and the gradient of the main task grows with it.
     The release updates once per epoch, in four epochs, with a step size of 1. Here updates are more frequent and the
     step size is smaller.
 

@@ -18,7 +18,7 @@ def take_steps(method, jacobians):
     return weights, state
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     num=st.integers(2, 12),

@@ -56,10 +56,13 @@ EVERY_METHOD: list[Method] = [
     AuxiNash(),
 ]
 
-KEEP_THE_SUM = [method for method in EVERY_METHOD if isinstance(method, Uniform | GradNorm | DWA | FAMO)] + [
+KEEP_THE_SUM = [method for method in EVERY_METHOD if isinstance(method, Uniform | GradNorm)] + [
     ARML(),
     ARML(scale_free=True),
 ]
+
+# DWA and FAMO keep the sum while all tasks are present. A batch with one task tells them how its loss changes; if they
+# kept the sum even then, no weight could ever change where tasks take turns.
 
 NOT_PERMUTABLE = {
     repr(Fixed((0.5, 2.0, 0.0, 1.0))): "its weights belong to positions",

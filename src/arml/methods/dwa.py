@@ -35,8 +35,8 @@ class DWA(Method[DWAMemory]):
     :math:`r_k = 1`, as in the paper. The paper treats all tasks alike; here the main task has weight 1 and the rule
     shares out the sum K among the auxiliary tasks.
 
-    A mean loss that is not positive has no rate: :math:`r_k = 1`. Tasks that are missing keep their weight; those that
-    are present share what they had together.
+    A mean loss that is not positive has no rate: :math:`r_k = 1`. Tasks that are missing keep their weight and their
+    rate; the sum is K again once all tasks have been present.
     """
 
     temperature: float = 2.0
@@ -59,20 +59,17 @@ class DWA(Method[DWAMemory]):
         return DWAMemory(torch.ones_like(like), zeros, zeros, none, none)
 
     def update(self, state: DWAMemory, signals: Signals) -> tuple[Tensor, DWAMemory]:
-        """Adds the losses to their windows; where a window ends, the weights of the tasks that are present change."""
+        """Adds the losses to their windows, then weights the tasks that are present by the rates of all tasks."""
         here = signals.seen()[1:]
         if not bool(here.any()):
             return state.weights, state
         total = state.total + torch.where(here, signals.losses[1:], torch.zeros_like(state.total))
         number = state.number + here.to(state.number)
         ended = here & (number >= self.window)
-        if not bool(ended.any()):
-            return state.weights, state._replace(total=total, number=number)
         before = torch.where(ended, state.last, state.before)
         last = torch.where(ended, total / number, state.last)
-        alpha = state.weights[1:].clone()
-        alpha[here] = alpha[here].sum() * torch.softmax(self._rates(last, before)[here] / self.temperature, 0)
-        weights = prepend_main(alpha)
+        shares = torch.softmax(self._rates(last, before) / self.temperature, 0)
+        weights = prepend_main(torch.where(here, len(shares) * shares, state.weights[1:]))
         return weights, DWAMemory(weights, total.masked_fill(ended, 0), number.masked_fill(ended, 0), last, before)
 
     def _rates(self, last: Tensor, before: Tensor) -> Tensor:

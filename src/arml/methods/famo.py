@@ -12,11 +12,14 @@ from arml.methods.base import Method, check_positive, prepend_main, warn_not_pos
 
 
 class FAMOMemory(NamedTuple):
-    """The current weights; then per auxiliary task [K] its logit, its last loss (NaN: none yet), and Adam's moments."""
+    """The current weights; then per auxiliary task [K] what follows."""
 
     weights: Tensor
     logits: Tensor
     last: Tensor
+    """The last loss; NaN: none yet."""
+    change: Tensor
+    """How much its logarithm fell at the last update; NaN: unknown."""
     mean: Tensor
     square: Tensor
     updates: Tensor
@@ -40,7 +43,7 @@ class FAMO(Method[FAMOMemory]):
     with weights that sum to 1; here the main task has weight 1 and the auxiliary weights sum to K.
 
     A loss that is not positive has no logarithm: its weight stays as it was, with a warning. Tasks that are missing
-    keep their weight; those that are present share what they had together.
+    keep their weight, logit, last loss and change; the sum is K again once all tasks have been present.
     """
 
     lr: float = 0.025
@@ -62,7 +65,7 @@ class FAMO(Method[FAMOMemory]):
         """Weights of 1."""
         aux = like[1:]
         none = torch.full_like(aux, float("nan"))
-        return FAMOMemory(torch.ones_like(like), torch.zeros_like(aux), none, *begin_moments(aux))
+        return FAMOMemory(torch.ones_like(like), torch.zeros_like(aux), none, none, *begin_moments(aux))
 
     def update(self, state: FAMOMemory, signals: Signals) -> tuple[Tensor, FAMOMemory]:
         """A step of the logits from the change of the losses, then weights from logits and losses."""
@@ -73,19 +76,27 @@ class FAMO(Method[FAMOMemory]):
         here = here & positive
         if not bool(here.any()):
             return state.weights, state
-        logits, moments = self._step(state, losses, here, signals.stride)
-        share = torch.softmax(logits[here], 0) / (losses[here] + self.epsilon)
-        alpha = state.weights[1:].clone()
-        alpha[here] = alpha[here].sum() * share / share.sum()
-        weights = prepend_main(alpha)
-        return weights, FAMOMemory(weights, logits, torch.where(here, losses, state.last), *moments)
+        change = torch.where(here, self._log(state.last) - self._log(losses), state.change)
+        logits, moments = self._step(state, change, here, signals.stride)
+        last = torch.where(here, losses, state.last)
+        met = ~last.isnan()
+        shares = _softmax(logits, met) / (last.nan_to_num(0) + self.epsilon)
+        alpha = met.sum() * shares / shares.sum()  # the number of tasks met so far, then K
+        weights = prepend_main(torch.where(here, alpha, state.weights[1:]))
+        return weights, FAMOMemory(weights, logits, last, change, *moments)
 
-    def _step(self, state: FAMOMemory, losses: Tensor, here: Tensor, stride: float) -> tuple[Tensor, Moments]:
+    def _step(self, state: FAMOMemory, change: Tensor, here: Tensor, stride: float) -> tuple[Tensor, Moments]:
         """The new logits [K], and Adam's moments."""
-        moments, known = Moments(*state[3:]), here & ~state.last.isnan()
-        z = torch.softmax(state.logits.masked_fill(~known, -float("inf")), 0)  # NaN where no task is known
-        delta = (state.last + self.epsilon).log() - (losses.clamp(min=0) + self.epsilon).log()
-        z, delta = (torch.where(known, part, torch.zeros_like(part)) for part in (z, delta))
+        known = ~change.isnan()
+        delta, z = change.nan_to_num(0), _softmax(state.logits, known)
         slope = z * (delta - (z * delta).sum()) + self.decay * state.logits
-        step, moments = adam_direction(slope, known, moments)
+        step, moments = adam_direction(slope, here & known, Moments(*state[4:]))
         return state.logits - self.lr * stride * step, moments
+
+    def _log(self, losses: Tensor) -> Tensor:
+        return (losses.clamp(min=0) + self.epsilon).log()
+
+
+def _softmax(logits: Tensor, mask: Tensor) -> Tensor:
+    """The softmax over the entries in ``mask``; 0 for the others."""
+    return logits.masked_fill(~mask, -float("inf")).softmax(0).nan_to_num(0)

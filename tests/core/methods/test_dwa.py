@@ -27,7 +27,7 @@ def test_by_hand():
     """Means of two: (4, 4), then (2, 3), then (2, 1.5): rates (1/2, 3/4), then (1, 1/2)."""
     rows = [[9, 3, 5], [9, 5, 3], [9, 2, 2], [9, 2, 4], [9, 2, 1], [9, 2, 2]]
     history = follow(DWA(window=2), rows)
-    assert [h.tolist() for h in history[:3]] == [[1, 1, 1]] * 3
+    assert_close(torch.stack(history[:3]), torch.ones(3, 3, dtype=torch.float64))
     assert_close(history[3][1:], softmax(1 / 2, 3 / 4))
     assert_close(history[4], history[3])
     assert_close(history[5][1:], softmax(1, 1 / 2))
@@ -54,6 +54,17 @@ def test_a_window_counts_the_updates_in_which_a_task_is_present():
     for row, present in losses:
         weights, state = method.update(state, Signals(torch.tensor(row, dtype=torch.float64), present=present))
     assert_close(weights[1:], softmax(1 / 4, 1))  # task 2 has had one window
+
+
+def test_tasks_that_take_turns_reach_what_all_at_once_reach():
+    method = DWA(window=1)
+    state = method.init(torch.zeros(4, dtype=torch.float64))
+    for step in range(4):
+        losses = torch.tensor([1, 0.5**step, 0.7**step, 2 * 0.9**step], dtype=torch.float64)
+        for task in (1, 2, 3):
+            present = torch.arange(4) == task
+            weights, state = method.update(state, Signals(losses * present, present=present))
+    assert_close(weights[1:], softmax(0.5, 0.7, 0.9))
 
 
 def test_one_weight_cannot_move():

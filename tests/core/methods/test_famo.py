@@ -69,7 +69,27 @@ def test_a_loss_that_is_not_positive_keeps_its_weight():
     with pytest.warns(UserWarning, match=r"FAMO takes the logarithm of auxiliary losses, but got -0.5"):
         weights, _ = follow(FAMO(), rows)
     assert weights[2] == before[2]
-    assert_close(weights[1:].sum(), torch.tensor(3.0, dtype=torch.float64))
+    assert weights[1] != before[1]
+
+
+def test_weights_sum_to_the_number_of_tasks():
+    for steps in range(1, 9):
+        weights, _ = follow(FAMO(), random_losses(steps))
+        assert_close(weights[1:].sum(), torch.tensor(3.0, dtype=torch.float64))
+
+
+def test_tasks_that_take_turns_gain_and_lose_like_tasks_that_are_always_present():
+    method, together = FAMO(), FAMO()
+    state, other = (m.init(torch.zeros(3, dtype=torch.float64)) for m in (method, together))
+    for step in range(40):
+        losses = torch.tensor([1, 5 * 0.9**step, 0.99**step], dtype=torch.float64)
+        expected, other = together.update(other, Signals(losses))
+        for task in (1, 2):
+            present = torch.arange(3) == task
+            weights, state = method.update(state, Signals(losses * present, present=present))
+    assert_close(state.logits, other.logits, atol=0.05, rtol=0)
+    assert_close(weights, expected, atol=0.15, rtol=0)
+    assert float(state.logits[1] - state.logits[0]) > 0.5
 
 
 def test_settings_are_checked():

@@ -113,7 +113,7 @@ class Reweighter(nn.Module):
 
     @property
     def main_weight(self) -> float:
-        """The weight of the main task: 1 for all methods but those that treat every task alike."""
+        """The weight of the main task: 1, unless the method chooses it, too."""
         return float(self._weights[0])
 
     @property

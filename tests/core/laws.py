@@ -6,16 +6,25 @@ import torch
 
 from arml import (
     ARML,
+    DWA,
+    FAMO,
     OLAUX,
+    TAWT,
     AdaLoss,
+    AutoLambda,
+    AuxiNash,
     CosineSim,
     Fixed,
     GatedARML,
     GradNorm,
+    MetaBalance,
     Method,
+    PriPCGrad,
     Signals,
     TorchJD,
+    UncertaintyWeighting,
     Uniform,
+    WeightedCosineSim,
 )
 
 NUM_AUX = 4
@@ -34,12 +43,26 @@ EVERY_METHOD: list[Method] = [
     CosineSim(),
     OLAUX(),
     OLAUX(horizon=2),
+    DWA(),
+    DWA(window=1),
+    UncertaintyWeighting(),
+    FAMO(),
+    MetaBalance(),
+    MetaBalance(strategy="shrink"),
+    WeightedCosineSim(),
+    PriPCGrad(),
+    TAWT(),
+    AutoLambda(),
+    AuxiNash(),
 ]
 
 KEEP_THE_SUM = [method for method in EVERY_METHOD if isinstance(method, Uniform | GradNorm)] + [
     ARML(),
     ARML(scale_free=True),
 ]
+
+# DWA and FAMO keep the sum while all tasks are present. A batch with one task tells them how its loss changes; if they
+# kept the sum even then, no weight could ever change where tasks take turns.
 
 NOT_PERMUTABLE = {
     repr(Fixed((0.5, 2.0, 0.0, 1.0))): "its weights belong to positions",

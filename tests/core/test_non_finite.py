@@ -8,11 +8,13 @@ from core.laws import EVERY_METHOD
 from core.test_reweighter import TASKS, Net, train
 from torch.testing import assert_close
 
-from arml import ARML, CosineSim, Fixed, GatedARML, GradNorm, Reweighter
+from arml import ARML, TAWT, AuxiNash, CosineSim, Fixed, GatedARML, GradNorm, Reweighter
 from arml.packing import unpack
 
 every_method = pytest.mark.parametrize("method", EVERY_METHOD, ids=repr)
-by_gradients = pytest.mark.parametrize("method", [ARML(), GatedARML(), GradNorm(), CosineSim()], ids=repr)
+by_gradients = pytest.mark.parametrize(
+    "method", [ARML(), GatedARML(), GradNorm(), CosineSim(), TAWT(), AuxiNash()], ids=repr
+)
 BAD = [float("nan"), float("inf")]
 
 

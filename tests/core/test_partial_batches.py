@@ -12,7 +12,22 @@ from torch import nn
 from torch.testing import assert_close
 from torchjd.aggregation import UPGradWeighting
 
-from arml import ARML, OLAUX, Convergence, CosineSim, GatedARML, GradNorm, Growing, Reweighter, TorchJD
+from arml import (
+    ARML,
+    OLAUX,
+    TAWT,
+    AutoLambda,
+    AuxiNash,
+    Convergence,
+    CosineSim,
+    GatedARML,
+    GradNorm,
+    Growing,
+    MetaBalance,
+    Reweighter,
+    TorchJD,
+    WeightedCosineSim,
+)
 from arml.gradients.sketch import SIZE, sketch
 from arml.rounds import LONGEST
 
@@ -24,6 +39,11 @@ METHODS = [
     OLAUX(lr=0.02),
     OLAUX(lr=0.02, horizon=2),
     CosineSim(),
+    WeightedCosineSim(),
+    TAWT(),
+    MetaBalance(),
+    AutoLambda(),
+    AuxiNash(),
     TorchJD(UPGradWeighting()),
 ]
 every_method = pytest.mark.parametrize("method", METHODS, ids=repr)

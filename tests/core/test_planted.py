@@ -11,7 +11,28 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from arml import ARML, Convergence, GatedARML, Langevin, Reweighter, Uniform, project_to_simplex
+from arml import (
+    ARML,
+    DWA,
+    FAMO,
+    OLAUX,
+    TAWT,
+    AdaLoss,
+    AutoLambda,
+    AuxiNash,
+    Convergence,
+    CosineSim,
+    GatedARML,
+    GradNorm,
+    Langevin,
+    MetaBalance,
+    PriPCGrad,
+    Reweighter,
+    UncertaintyWeighting,
+    Uniform,
+    WeightedCosineSim,
+    project_to_simplex,
+)
 
 B = torch.tensor([0.7, 0.3, 0.0], dtype=torch.float64)
 C = torch.tensor([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, -1, 0]], dtype=torch.float64)
@@ -169,3 +190,39 @@ def test_gated_arml_keeps_the_gain_when_every_task_helps():
     near, weights = distance_from_a(GatedARML(), 1, 1, 1)
     assert near < 0.4
     assert weights.sum() > 2.5
+
+
+FIND_THE_HELPER = [ARML(), GatedARML(), OLAUX(), CosineSim(), WeightedCosineSim(), TAWT(), AutoLambda()]
+DO_NOT_FIND_IT = {
+    GradNorm(): "it looks at the lengths and rates of auxiliary tasks only",
+    AdaLoss(): "it looks at losses only, and a misleading task may well have a small one",
+    DWA(): "it looks at losses only",
+    UncertaintyWeighting(): "it looks at losses only",
+    FAMO(): "it looks at losses only",
+    MetaBalance(): "it looks at lengths of gradients only",
+    PriPCGrad(): "it keeps auxiliary weights at 1, and its limit of the main weight leaves conflicts",
+    AuxiNash(): "every task keeps some bargaining power for thousands of updates",
+}
+
+
+@pytest.mark.parametrize("method", FIND_THE_HELPER, ids=repr)
+def test_methods_that_compare_gradients_find_the_task_that_helps(method):
+    near, weights = distance_from_a(method, 1, -2, -2)
+    assert near < 0.45
+    assert weights[0] > 5 * weights[1:].mean()
+
+
+@pytest.mark.parametrize("method", DO_NOT_FIND_IT, ids=repr)
+def test_the_others_do_not(method):
+    """Not what a user wants, but what the methods do: uniform weights end 1.5 away."""
+    near, _ = distance_from_a(method, 1, -2, -2)
+    assert near > 0.5
+
+
+def test_auxi_nash_gives_the_task_that_helps_the_largest_weight():
+    _, weights = distance_from_a(AuxiNash(), 1, -2, -2)
+    assert weights[0] > 2 * weights[1:].max()
+
+
+def test_pri_pcgrad_halves_the_harm():
+    assert distance_from_a(PriPCGrad(), -2, -2, -2)[0] < 0.6 * distance_from_a(Uniform(), -2, -2, -2)[0]

@@ -10,7 +10,16 @@ from lab.parts import make
 
 from arml import Fixed, Signals, Uniform
 from arml.lab.build import domains, multi_label, semi_supervised
-from arml.lab.catalogue import GRID, LEARNERS, METHODS, MethodFacts, find_method, method_names
+from arml.lab.catalogue import (
+    COMPARED_METHODS,
+    GRID,
+    LEARNERS,
+    METHODS,
+    MethodFacts,
+    find_method,
+    method_names,
+)
+from arml.lab.experiments import domain_runs, multi_label_runs, semi_supervised_runs
 from arml.lab.run import Run
 from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
 from arml.lab.train import descend, losses_of
@@ -42,20 +51,20 @@ def learn(facts: MethodFacts, gram: torch.Tensor) -> torch.Tensor:
     return weights
 
 
-def conflicting(sign: float) -> torch.Tensor:
-    """Inner products of a main task with a helper and an opponent, which change places with ``sign``."""
+def conflicting(factor: float) -> torch.Tensor:
+    """Inner products of a main task with a helper and an opponent, which change places where ``factor`` is negative."""
     g = torch.tensor([[1.0, 0.0], [0.5, 0.5], [-0.5, 1.0]])
-    g[0] *= sign
+    g[0] *= factor
     return g @ g.T
 
 
 @pytest.mark.parametrize("name", method_names())
 def test_learned_and_steered_are_what_the_class_does(name):
     facts = find_method(name)
-    weights, turned = (learn(facts, conflicting(sign)) for sign in (1.0, -1.0))
+    weights, turned = (learn(facts, conflicting(factor)) for factor in (1.0, -2.0))
     start = facts.make(Trunk())
     assert facts.learned == (not isinstance(start, Uniform | Fixed))
-    assert facts.steered == (not torch.equal(weights, turned)), "the main gradient points the other way"
+    assert facts.steered == (not torch.equal(weights, turned)), "the main gradient is longer, and points the other way"
 
 
 @pytest.mark.parametrize("name", [name for name, facts in METHODS.items() if facts.paper])
@@ -110,6 +119,18 @@ def test_the_command_line_offers_what_the_catalogue_has():
     assert get_args(types["method"]) == (*METHODS, *GRID)
     for kind in (SemiSupervised, MultiLabel, Domains):
         assert get_args(kind.__dataclass_fields__["learner"].type) == tuple(LEARNERS[kind.setting])
+
+
+def test_comparisons_include_what_is_marked_for_them_and_take_any_method():
+    assert (
+        *("uniform", "adaloss", "gradnorm", "cosine_sim", "ol_aux"),
+        *("arml", "arml_full", "gated_arml"),
+    ) == COMPARED_METHODS
+    for kind in (semi_supervised_runs, multi_label_runs, domain_runs):
+        assert kind.Table().methods == COMPARED_METHODS
+        base = kind.cpu(kind.DATASETS[0])
+        runs = kind.Table(methods=tuple(METHODS)).runs(base, seeds=1)
+        assert {run.line().method for run in runs} >= set(METHODS)
 
 
 def test_reports_know_every_line():

@@ -50,7 +50,7 @@ ORDER = {
         "auto",
         "measure",
     ],
-    "arml.methods": ["_simplex", "base", "arml", "gated_arml"],
+    "arml.methods": ["_simplex", "_adam", "base", "arml", "gated_arml"],
     "arml.lab": [
         "data",
         "models",

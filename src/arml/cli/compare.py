@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Compare(Generic[R, T]):
-    """Train every learner with every weighting method over several seeds, and show the table."""
+    """Train every learner with the weighting methods of --methods over several seeds, and show the table."""
 
     run: Annotated[R, tyro.conf.arg(name="")]
     table_lines: Annotated[T, tyro.conf.arg(name="")]

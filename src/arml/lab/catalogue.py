@@ -1,7 +1,7 @@
 """What is known about every method and every learner, in one place. Everything else is derived from it.
 
 To add a method, write its file in ``arml/methods`` and one line in ``METHODS`` below. The command line then offers it,
-every comparison includes it, and tables know its title.
+every comparison includes it unless it is marked ``compared=False``, and tables know its title.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +9,26 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from arml.methods import ARML, OLAUX, AdaLoss, CosineSim, Fixed, GatedARML, GradNorm, Method, Uniform
+from arml.methods import (
+    ARML,
+    DWA,
+    FAMO,
+    OLAUX,
+    TAWT,
+    AdaLoss,
+    AutoLambda,
+    AuxiNash,
+    CosineSim,
+    Fixed,
+    GatedARML,
+    GradNorm,
+    MetaBalance,
+    Method,
+    PriPCGrad,
+    UncertaintyWeighting,
+    Uniform,
+    WeightedCosineSim,
+)
 
 T = TypeVar("T")
 
@@ -38,6 +57,8 @@ class MethodFacts:
     """Whether the weights depend on the main task."""
     two_stages: bool = False
     """Whether training adds Langevin noise until the weights converge, and then keeps them."""
+    compared: bool = True
+    """Whether comparisons include it unless told otherwise; ``--methods`` names any."""
     rank_in_verdict: int | None = None
     """Order of the methods whose weights the report judges; ``None``: not judged."""
     paper: str = ""
@@ -69,6 +90,25 @@ METHODS: dict[str, MethodFacts] = {
     ),
     "cosine_sim": MethodFacts(lambda _: CosineSim(), " + CosineSim", paper="Du et al., arXiv:1812.02224"),
     "ol_aux": MethodFacts(lambda _: OLAUX(), " + OL_AUX", paper="Lin et al., NeurIPS 2019"),
+    "dwa": MethodFacts(lambda _: DWA(), " + DWA", steered=False, compared=False, paper="Liu et al., CVPR 2019"),
+    "uncertainty": MethodFacts(
+        lambda _: UncertaintyWeighting(),
+        " + uncertainty weighting",
+        steered=False,
+        compared=False,
+        paper="Kendall et al., CVPR 2018",
+    ),
+    "famo": MethodFacts(lambda _: FAMO(), " + FAMO", steered=False, compared=False, paper="Liu et al., NeurIPS 2023"),
+    "metabalance": MethodFacts(lambda _: MetaBalance(), " + MetaBalance", compared=False, paper="He et al., WWW 2022"),
+    "weighted_cosine_sim": MethodFacts(
+        lambda _: WeightedCosineSim(), " + weighted CosineSim", compared=False, paper="Du et al., arXiv:1812.02224"
+    ),
+    "pri_pcgrad": MethodFacts(lambda _: PriPCGrad(), " + PriPCGrad", compared=False, paper="Yu et al., NeurIPS 2020"),
+    "tawt": MethodFacts(lambda _: TAWT(), " + TAWT", compared=False, paper="Chen et al., ICLR 2022"),
+    "auto_lambda": MethodFacts(
+        lambda _: AutoLambda(), " + Auto-Lambda, first order", compared=False, paper="Liu et al., TMLR 2022"
+    ),
+    "auxi_nash": MethodFacts(lambda _: AuxiNash(), " + AuxiNash", compared=False, paper="Shamsian et al., ICML 2023"),
     "arml": MethodFacts(lambda _: ARML(), " + ARML", rank_in_verdict=0, paper=_ARML),
     "arml_full": MethodFacts(
         lambda _: ARML(), " + ARML, two stages with Langevin noise", two_stages=True, rank_in_verdict=2, paper=_ARML
@@ -76,6 +116,9 @@ METHODS: dict[str, MethodFacts] = {
     "gated_arml": MethodFacts(lambda _: GatedARML(), " + Gated ARML (ours)", rank_in_verdict=1),
 }
 """Methods by the name that commands and records use, in the order of tables."""
+
+COMPARED_METHODS: tuple[str, ...] = tuple(name for name, facts in METHODS.items() if facts.compared)
+"""Methods that a comparison includes unless told otherwise, in the order of tables."""
 
 GRID_SEARCH = "grid"
 """The line of a table that holds the best point of a grid search."""

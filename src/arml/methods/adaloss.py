@@ -1,13 +1,12 @@
 """Adaptive loss balancing by the logarithm."""
 
-import warnings
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
-from arml.methods.base import Method, Weights, check_positive, prepend_main
+from arml.methods.base import Method, Weights, check_positive, prepend_main, warn_not_positive
 
 
 @dataclass(frozen=True)
@@ -35,12 +34,7 @@ class AdaLoss(Method[Weights]):
         losses, here = signals.losses[1:], signals.seen()[1:]
         positive = losses > 0
         if bool((here & ~positive).any()):
-            given = ", ".join(f"{loss:.4g}" for loss in losses[here & ~positive].tolist())
-            warnings.warn(
-                f"AdaLoss takes the logarithm of auxiliary losses, but got {given}. Such a task keeps its weight. "
-                "Shift the loss so that it is positive, for example 1 - cosine instead of -cosine.",
-                stacklevel=2,
-            )
+            warn_not_positive(self, losses[here & ~positive])
         alpha = torch.where(here & positive, 1 / (losses.clamp(min=0) + self.epsilon), state.weights[1:])
         weights = prepend_main(alpha)
         return weights, Weights(weights)

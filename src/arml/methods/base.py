@@ -1,5 +1,6 @@
 """The interface of every method: it turns losses and inner products of a step into one weight per task."""
 
+import warnings
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -81,6 +82,13 @@ def main_direction(weights: Tensor) -> Tensor:
     return c.unsqueeze(0)
 
 
+def cosines_with_main(signals: Signals) -> Tensor:
+    """cos(g_i, g_0) of every task [1 + K], from c = e_0 and the norms; 0 where one of the two gradients is zero."""
+    products, lengths = require(signals.alignment, "an alignment")[0], require(signals.norms, "norms")
+    scale = lengths[0] * lengths
+    return torch.where(scale > 0, products / scale, torch.zeros_like(products)).clamp(-1, 1)
+
+
 def require(answer: Tensor | None, what: str) -> Tensor:
     """The measured ``answer``; raises if that part of the signals is missing."""
     if answer is None:
@@ -95,6 +103,23 @@ def check_positive(method: object, **settings: float) -> None:
     for name, value in settings.items():
         if not 0 < value < float("inf"):
             raise ValueError(f"{type(method).__name__}: `{name}` should be a positive number. Got {value!r}.")
+
+
+def check_decay(method: object, **settings: float) -> None:
+    """Raises unless every setting is in [0, 1)."""
+    for name, value in settings.items():
+        if not 0 <= value < 1:
+            raise ValueError(f"{type(method).__name__}: `{name}` should be in [0, 1). Got {value!r}.")
+
+
+def warn_not_positive(method: object, losses: Tensor) -> None:
+    """Warns that ``losses`` of auxiliary tasks have no logarithm."""
+    given = ", ".join(f"{loss:.4g}" for loss in losses.tolist())
+    warnings.warn(
+        f"{type(method).__name__} takes the logarithm of auxiliary losses, but got {given}. Such a task keeps its "
+        "weight. Shift the loss so that it is positive, for example 1 - cosine instead of -cosine.",
+        stacklevel=3,
+    )
 
 
 def check_step_limit(method: object, max_step: float) -> None:

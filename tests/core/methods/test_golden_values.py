@@ -10,7 +10,26 @@ from hypothesis import strategies as st
 from torch import tensor
 from torch.testing import assert_close
 
-from arml import ARML, OLAUX, AdaLoss, CosineSim, Fixed, GatedARML, GradNorm, Signals, TorchJD, Uniform
+from arml import (
+    ARML,
+    DWA,
+    FAMO,
+    OLAUX,
+    TAWT,
+    AdaLoss,
+    AutoLambda,
+    CosineSim,
+    Fixed,
+    GatedARML,
+    GradNorm,
+    MetaBalance,
+    PriPCGrad,
+    Signals,
+    TorchJD,
+    UncertaintyWeighting,
+    Uniform,
+    WeightedCosineSim,
+)
 
 # Gradients of the main task, a helper and an opponent; losses 1, 2 and 1/2.
 J = tensor([[1.0, 0.0], [1.0, 1.0], [-1.0, 1.0]], dtype=torch.float64)
@@ -60,6 +79,22 @@ def follow(method, jacobians):
         (OLAUX(lr=0.1, horizon=2), [1, 1, 1]),
         # equal norms, equal rates: nothing to balance
         (GradNorm(), [1, 1, 1]),
+        # cosines 1 / sqrt(2) and -1 / sqrt(2)
+        (WeightedCosineSim(), [1, 0.5**0.5, 0]),
+        # factors 2, 2^a, 2^-a with a = 1 / sqrt(2), scaled to the sum 3
+        (TAWT(lr=math.log(2)), [3 * 2**x / (2 + 2**0.5**0.5 + 2 ** -(0.5**0.5)) for x in (1, 0.5**0.5, -(0.5**0.5))]),
+        # the opponent's <g_2, g_0> = -1 is removed by one g_0 more
+        (PriPCGrad(), [2, 1, 1]),
+        # |g_0| / |g_k| = 1 / sqrt(2), seven tenths of the way
+        (MetaBalance(), [1, 0.7 * 0.5**0.5 + 0.3, 0.7 * 0.5**0.5 + 0.3]),
+        # no second window yet
+        (DWA(window=1), [1, 1, 1]),
+        # slopes 1 - 2 = -1 and 1 - 1/2: s = .1 and -.05
+        (UncertaintyWeighting(lr=0.1), [1, math.exp(-0.1), math.exp(0.05)]),
+        # logits of 0: in proportion to 1 / L = (.5, 2), with the sum 2
+        (FAMO(epsilon=1e-12), [1, 0.4, 1.6]),
+        # Adam's first step is the sign of the product
+        (AutoLambda(lr=0.1), [1, 1.1, 0.9]),
     ],
     ids=repr,
 )

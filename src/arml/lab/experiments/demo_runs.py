@@ -5,7 +5,7 @@ from arml.lab.run import Run
 
 
 def runs(seeds: int) -> list[Run]:
-    """Main task only and every method, on unlabelled digits, yeast genes, and digits of several domains.
+    """Main task only and every compared method, on unlabelled digits, yeast genes, and digits of several domains.
 
     Presets are those of the single comparisons, so their finished runs are reused. Runs are sorted by seed, so that an
     unfinished demo can already be reported.

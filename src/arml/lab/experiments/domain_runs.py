@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from arml.lab.catalogue import LEARNERS, METHODS
+from arml.lab.catalogue import COMPARED_METHODS, LEARNERS
 from arml.lab.run import MethodName, split_names
 from arml.lab.run_kinds import Domains, DomainsName
 
@@ -73,7 +73,7 @@ class Table:
     """Learners to compare."""
     focus: DomainsName = "jt"
     """The learner whose sources are weighted by every method of --methods."""
-    methods: tuple[MethodName, ...] = tuple(METHODS)
+    methods: tuple[MethodName, ...] = COMPARED_METHODS
     """Methods that weight its sources."""
     beside: tuple[MethodName, ...] = ("uniform", "arml")
     """Methods that weight the sources of the other learners."""

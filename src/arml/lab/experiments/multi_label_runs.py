@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from arml.lab.catalogue import GRID, METHODS
+from arml.lab.catalogue import COMPARED_METHODS, GRID
 from arml.lab.run import MethodName, split_names
 from arml.lab.run_kinds import MultiLabel
 
@@ -72,7 +72,7 @@ class Table:
     """Main targets to compare: one table each, and a matrix of weights over all; none: the one of --main."""
     label_counts: tuple[float, ...] = ()
     """Numbers or shares of main labels for the curve of labels against error; none: the preset's."""
-    methods: tuple[MethodName, ...] = tuple(METHODS)
+    methods: tuple[MethodName, ...] = COMPARED_METHODS
     """Methods that weight the auxiliary targets."""
     main_only: bool = True
     """Also train on the main target alone."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from arml.lab.catalogue import GRID, LEARNERS, METHODS
+from arml.lab.catalogue import COMPARED_METHODS, GRID, LEARNERS
 from arml.lab.run import MethodName
 from arml.lab.run_kinds import SemiSupervised, SemiSupervisedName
 
@@ -49,7 +49,7 @@ class Table:
     """Numbers of labels for the curve of labels against error; none: the preset's."""
     learners: tuple[SemiSupervisedName, ...] = COMPARED
     """Learners to compare with S4L."""
-    methods: tuple[MethodName, ...] = tuple(METHODS)
+    methods: tuple[MethodName, ...] = COMPARED_METHODS
     """Methods that weight S4L's auxiliary tasks."""
     grid: bool = True
     """Also search a grid of fixed weights; validation images choose the best. An upper bound that trains many times."""

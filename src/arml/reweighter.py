@@ -5,11 +5,13 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.amp import GradScaler
 
 from arml._distributed import Group
 from arml.convergence import Convergence, WindowState, initial_state
 from arml.gradients.backward import Engine
 from arml.gradients.forward import RandomState
+from arml.gradients.kept import keep_gradients
 from arml.gradients.shared import Shared
 from arml.gradients.signals import Signals
 from arml.joint import weighted_sum
@@ -17,7 +19,8 @@ from arml.losses import Aux, Closure, average_losses, check_names, fill_missing,
 from arml.methods.base import Method
 from arml.observer import Observer, products_of, to_memory
 from arml.packing import State, pack
-from arml.precision import LossScale
+from arml.precision import LossScale, read_scale
+from arml.reuse import backward_from_tasks, find_factors, find_reusable
 from arml.rounds import Rounds
 from arml.schedule import Constant, Growing, check_whole
 from arml.state import fill, fill_progress, name_parts, read_state
@@ -176,6 +179,51 @@ class Reweighter(nn.Module):
                     self._update(losses, closure, start, num_examples)
             self._calls += 1
         return self._joint_loss(losses)
+
+    def backward(
+        self,
+        main: Tensor | None = None,
+        aux: Aux | None = None,
+        *,
+        closure: Closure | None = None,
+        num_examples: int | None = None,
+        scaler: GradScaler | None = None,
+    ) -> Tensor:
+        """Fills ``.grad`` as ``reweighter(main, aux).backward()`` does, at less cost where an update stored gradients.
+
+        Without a closure and with at most two auxiliary tasks, an update computes the gradient of every task. Their sum
+        then replaces the backward pass through the shared parameters. In all other cases this is the call and
+        ``backward()``. Under ``torch.distributed``, too: hooks of ``DistributedDataParallel`` must fire.
+
+        The losses keep their graph until you drop them. A backward pass that is not linear, such as one through a hook
+        on a feature map that clips its gradient, sees one task at a time.
+
+        Args:
+            main: as in a call of the Reweighter; so are ``aux``, ``closure`` and ``num_examples``.
+            aux: auxiliary losses by task name.
+            closure: recomputes ``(main, aux)``.
+            num_examples: the examples in this process's part of the batch.
+            scaler: multiplies the gradients, as ``scaler.scale(loss).backward()`` does.
+
+        Returns:
+            The joint loss, without scale and without graph.
+        """
+        before = self.signals
+        with keep_gradients() as keeper:
+            joint: Tensor = self(main, aux, closure=closure, num_examples=num_examples)
+        scaled: Tensor = joint if scaler is None else scaler.scale(joint)
+        kept, losses = None, [] if closure is not None else order_losses(self.tasks, main, aux)
+        # Without an update, rows may not be finite. With another scale, they may have lost small numbers.
+        same_scale = scaler is None or read_scale(self.loss_scale) == read_scale(scaler)
+        if losses and same_scale and self.signals is not before:
+            kept = find_reusable(keeper, losses)
+        if kept is None:
+            scaled.backward()
+        else:
+            unit = 1.0 if scaler is not None else 1 / read_scale(self.loss_scale)
+            factors = find_factors(self._joint_loss, losses)
+            backward_from_tasks(scaled, kept, [None if f is None else unit * f for f in factors])
+        return joint.detach()
 
     def _take_losses(
         self, main: Tensor | None, aux: Aux | None, closure: Closure | None, num_examples: int | None

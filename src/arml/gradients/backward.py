@@ -21,6 +21,7 @@ from torch.autograd import grad
 from arml._distributed import mean_over_processes
 from arml.gradients.buffers import lend_buffers
 from arml.gradients.graph import walk
+from arml.gradients.kept import TaskGradients, forbid_reuse, hand_over
 from arml.gradients.second import skip_needless_products
 
 Gradient: TypeAlias = Sequence[Tensor]
@@ -153,8 +154,17 @@ def task_gradient(loss: Tensor, shared: Sequence[Tensor]) -> Gradient:
 
 def differentiate(loss: Tensor, shared: Sequence[Tensor], *, create_graph: bool) -> list[Tensor]:
     """The gradient of ``loss`` in at least float32; the graph of ``loss`` is kept for the caller."""
+    return _fill(_find_parts(loss, shared, create_graph=create_graph), shared)
+
+
+def _find_parts(loss: Tensor, shared: Sequence[Tensor], *, create_graph: bool) -> Sequence[Tensor | None]:
+    """One part per shared parameter; ``None`` where ``loss`` does not depend on it."""
     parts = _grad(loss, shared, retain_graph=True, create_graph=create_graph, allow_unused=True)
     _touched.get(set()).update(id(p) for p, part in zip(shared, parts, strict=True) if part is not None)
+    return parts
+
+
+def _fill(parts: Sequence[Tensor | None], shared: Sequence[Tensor]) -> list[Tensor]:
     return [_zero(p) if part is None else _at_least_float32(part) for part, p in zip(parts, shared, strict=True)]
 
 
@@ -196,12 +206,15 @@ def _nearest_parameters(losses: TaskLosses, shared: Sequence[Tensor], most: int 
 def _grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], **options: Any) -> tuple[Tensor, ...]:
     """Gradients. Layers that checkpointing computes again leave no trace in their buffers."""
     try:
-        with lend_buffers():
-            return grad(outputs, inputs, **options)
+        with lend_buffers() as lent:
+            found = grad(outputs, inputs, **options)
     except RuntimeError as error:
         if "use_reentrant" in str(error):
             raise ValueError(REENTRANT) from error
         raise
+    if any(lent.values()):
+        forbid_reuse()  # the caller's backward pass also moves the buffers of layers that it computes again
+    return found
 
 
 def _slope(u: Gradient, r: Gradient, w: Tensor) -> Tensor:
@@ -238,9 +251,18 @@ def _at_least_float32(part: Tensor) -> Tensor:
 
 
 def _jacobian(losses: TaskLosses, shared: Sequence[Tensor]) -> Tensor:
-    """All gradients, [1 + K, P], written row by row: stacking the rows at the end would need twice the memory."""
+    """All gradients, [1 + K, P], written row by row: stacking the rows at the end would need twice the memory.
+
+    They are also offered to the training step, which can add them up instead of computing them again.
+    """
     dtype = torch.promote_types(_common_dtype(shared), torch.float32)
     rows = torch.empty(len(losses), sum(p.numel() for p in shared), dtype=dtype, device=losses[0].device)
+    touched = []
     for row, loss in zip(rows, losses, strict=True):
-        torch.cat([part.reshape(-1) for part in task_gradient(loss, shared)], out=row)
+        parts = _find_parts(loss, shared, create_graph=False) if loss.requires_grad else [None] * len(shared)
+        touched.append([part is not None for part in parts])
+        if any(part is not None and part.is_sparse for part in parts):
+            forbid_reuse()  # these rows are dense, and some optimisers want sparse gradients
+        torch.cat([part.reshape(-1) for part in _fill(parts, shared)], out=row)
+    hand_over(TaskGradients(shared, rows, touched))
     return rows

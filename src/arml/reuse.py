@@ -5,12 +5,13 @@ With factors f_i on the losses L_i, the joint loss has the gradient :math:`\sum_
 """
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from arml.gradients.backward import add_up
 from arml.gradients.graph import walk
 from arml.gradients.kept import Keeper, TaskGradients
 
@@ -24,7 +25,7 @@ def find_reusable(keeper: Keeper, losses: Losses) -> TaskGradients | None:
     if kept is None or not keeper.repeatable or (dist.is_available() and dist.is_initialized()):
         return None  # DistributedDataParallel waits for every parameter to be reached by the pass itself
     if kept.measured() != [loss is not None for loss in losses]:
-        return None  # a task without a row may still be part of the joint loss, as one that is not finite is
+        return None  # a task without a gradient may still be part of the joint loss, as one that is not finite is
     return None if any(map(_is_hooked, kept.shared)) else kept
 
 
@@ -41,22 +42,35 @@ def find_factors(joint_loss: Callable[[Losses], Tensor], losses: Losses) -> list
 
 
 def backward_from_tasks(joint: Tensor, kept: TaskGradients, factors: Sequence[float | None]) -> None:
-    """Fills ``.grad`` as ``joint.backward()`` does, where row i of ``kept`` counts ``factors[i]`` times."""
+    """Fills ``.grad`` as ``joint.backward()`` does, where gradient i of ``kept`` counts ``factors[i]`` times."""
     mine = {id(p) for p in kept.shared}
     leaves = [node.variable for node in walk([joint]) if hasattr(node, "variable")]
     others = [leaf for leaf in leaves if id(leaf) not in mine]
     if others:
         torch.autograd.backward(joint, inputs=others)
-    used = [i for i, factor in enumerate(factors) if factor is not None]
-    chosen = torch.tensor([factors[i] or 0.0 for i in used], dtype=kept.rows.dtype).to(kept.rows.device)
-    total = chosen @ (kept.rows if len(used) == len(factors) else kept.rows[used])
-    parts = zip(
-        kept.shared, total.split([p.numel() for p in kept.shared]), zip(*kept.touched, strict=True), strict=True
-    )
-    # A parameter that no loss depends on keeps its .grad of None, so that optimisers pass over it.
-    found = [(p, part) for p, part, touched in parts if any(touched[i] for i in used)]
-    # They enter at the parameters, where torch adds them up in the layout of each parameter and calls hooks.
-    torch.autograd.backward([p for p, _ in found], [part.view_as(p).to(p.dtype) for p, part in found])
+    _EnterGradients.apply(kept, factors, *kept.shared).backward()  # type: ignore[no-untyped-call]
+
+
+class _EnterGradients(torch.autograd.Function):
+    """Sends the sum of task gradients to the parameters, where torch adds it to ``.grad`` and calls hooks.
+
+    The sum is made inside ``backward()``: nothing else refers to it then, and torch takes it over without a copy.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, kept: TaskGradients, factors: Sequence[float | None], *shared: Tensor) -> Tensor:
+        ctx.kept, ctx.used = kept, [(i, factor) for i, factor in enumerate(factors) if factor is not None]
+        return shared[0].new_zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        del grad_outputs
+        kept, used = ctx.kept, ctx.used
+        total = add_up([kept.parts[i] for i, _ in used], [factor for _, factor in used])
+        reached = (any(kept.touched[i][j] for i, _ in used) for j in range(len(total)))
+        # A parameter that no loss depends on keeps its .grad of None, so that optimisers pass over it.
+        pairs = zip(kept.shared, total, reached, strict=True)
+        return None, None, *(part.to(p.dtype) if touched else None for p, part, touched in pairs)
 
 
 def _is_hooked(p: Tensor) -> bool:

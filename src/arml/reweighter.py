@@ -213,7 +213,7 @@ class Reweighter(nn.Module):
             joint: Tensor = self(main, aux, closure=closure, num_examples=num_examples)
         scaled: Tensor = joint if scaler is None else scaler.scale(joint)
         kept, losses = None, [] if closure is not None else order_losses(self.tasks, main, aux)
-        # Without an update, rows may not be finite. With another scale, they may have lost small numbers.
+        # Without an update, gradients may not be finite; with another scale, they may have lost small numbers.
         same_scale = scaler is None or read_scale(self.loss_scale) == read_scale(scaler)
         if losses and same_scale and self.signals is not before:
             kept = find_reusable(keeper, losses)

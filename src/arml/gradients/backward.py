@@ -46,10 +46,26 @@ HIDDEN = "an operation hides its second derivative from autograd"
 
 
 def pairwise(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
-    """One backward pass and one stored gradient per task: time and memory grow with K. Best for K <= 2."""
-    jacobian = _jacobian(losses, shared)
-    rs = average([[r] for r in directions.to(jacobian) @ jacobian])
-    return torch.stack([jacobian @ r for (r,) in rs])
+    """One backward pass and one stored gradient per task: time and memory grow with K. Best for K <= 2.
+
+    The gradients are also offered to the training step, which can add them up instead of computing them again.
+    """
+    found = [_find_parts(loss, shared, create_graph=False) for loss in losses]
+    if any(part is not None and part.is_sparse for parts in found for part in parts):
+        forbid_reuse()  # the sum would be dense, and some optimisers want sparse gradients
+    gradients = [_fill(parts, shared) for parts in found]
+    hand_over(TaskGradients(shared, gradients, [[part is not None for part in parts] for parts in found]))
+    rs = average([add_up(gradients, c) for c in directions.tolist()])
+    return torch.stack([torch.stack([dot(g, r) for g in gradients]) for r in rs])
+
+
+def add_up(gradients: Sequence[Gradient], factors: Sequence[float]) -> list[Tensor]:
+    """sum_i factors_i gradients_i, in new tensors. No gradient is flattened first: that would copy all of them."""
+    (first, g), *others = [pair for pair in zip(factors, gradients, strict=True) if pair[0]] or [(0.0, gradients[0])]
+    total = [first * part for part in g]
+    for factor, other in others:
+        torch._foreach_add_(total, list(other), alpha=factor)
+    return total
 
 
 def one_by_one(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
@@ -147,8 +163,6 @@ def direction_gradients(losses: TaskLosses, shared: Sequence[Tensor], directions
 
 def task_gradient(loss: Tensor, shared: Sequence[Tensor]) -> Gradient:
     """The gradient of one scalar, zero where it does not depend on a parameter."""
-    if not loss.requires_grad:  # a constant stands for a task that is missing from the batch
-        return [_zero(p) for p in shared]
     return differentiate(loss, shared, create_graph=False)
 
 
@@ -159,6 +173,8 @@ def differentiate(loss: Tensor, shared: Sequence[Tensor], *, create_graph: bool)
 
 def _find_parts(loss: Tensor, shared: Sequence[Tensor], *, create_graph: bool) -> Sequence[Tensor | None]:
     """One part per shared parameter; ``None`` where ``loss`` does not depend on it."""
+    if not loss.requires_grad:  # a constant stands for a task that is missing from the batch
+        return [None] * len(shared)
     parts = _grad(loss, shared, retain_graph=True, create_graph=create_graph, allow_unused=True)
     _touched.get(set()).update(id(p) for p, part in zip(shared, parts, strict=True) if part is not None)
     return parts
@@ -251,18 +267,9 @@ def _at_least_float32(part: Tensor) -> Tensor:
 
 
 def _jacobian(losses: TaskLosses, shared: Sequence[Tensor]) -> Tensor:
-    """All gradients, [1 + K, P], written row by row: stacking the rows at the end would need twice the memory.
-
-    They are also offered to the training step, which can add them up instead of computing them again.
-    """
+    """All gradients, [1 + K, P], written row by row: stacking the rows at the end would need twice the memory."""
     dtype = torch.promote_types(_common_dtype(shared), torch.float32)
     rows = torch.empty(len(losses), sum(p.numel() for p in shared), dtype=dtype, device=losses[0].device)
-    touched = []
     for row, loss in zip(rows, losses, strict=True):
-        parts = _find_parts(loss, shared, create_graph=False) if loss.requires_grad else [None] * len(shared)
-        touched.append([part is not None for part in parts])
-        if any(part is not None and part.is_sparse for part in parts):
-            forbid_reuse()  # these rows are dense, and some optimisers want sparse gradients
-        torch.cat([part.reshape(-1) for part in _fill(parts, shared)], out=row)
-    hand_over(TaskGradients(shared, rows, touched))
+        torch.cat([part.reshape(-1) for part in task_gradient(loss, shared)], out=row)
     return rows

@@ -12,8 +12,8 @@ class TaskGradients(NamedTuple):
     """The gradients of all tasks on the parameters that were measured."""
 
     shared: Sequence[Tensor]
-    rows: Tensor
-    """[1 + K, P], in the order of ``shared``."""
+    parts: Sequence[Sequence[Tensor]]
+    """One gradient per task: tensors in the order of ``shared``."""
     touched: list[list[bool]]
     """Which parameters each task depends on: one list per task, in the order of ``shared``."""
 

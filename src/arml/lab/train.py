@@ -24,6 +24,9 @@ from arml.lab.trace import Record, Trace
 from arml.langevin import Langevin
 from arml.reweighter import Reweighter
 
+MOST_EXAMPLES, MOST_BYTES = 500, 24 * 2**20
+"""Examples that are evaluated together, and their size as float32; feature maps take a multiple of it."""
+
 B = TypeVar("B")
 Watch = Callable[[Record], None]
 """Receives every record as it is written, for progress bars."""
@@ -170,8 +173,10 @@ class TrainingState:
 
 def outputs_of(network: nn.Module, x: Tensor, rows: Tensor, preprocess: Callable[[Tensor], Tensor]) -> Tensor:
     """The outputs of ``network`` for these rows of ``x``, without graph, in parts that fit into memory."""
+    bytes_per_example = 4 * x[:1].numel()  # preprocessed, in float32
+    size = min(MOST_EXAMPLES, max(1, MOST_BYTES // bytes_per_example))
     with torch.no_grad():
-        return torch.cat([network(preprocess(x[part])) for part in rows.split(500)])
+        return torch.cat([network(preprocess(x[part])) for part in rows.split(size)])
 
 
 def error_rate(

@@ -218,6 +218,7 @@ class Reweighter(nn.Module):
         if losses and same_scale and self.signals is not before:
             kept = find_reusable(keeper, losses)
         if kept is None:
+            keeper.last = None  # gradients of all tasks would only take memory during the pass
             scaled.backward()
         else:
             unit = 1.0 if scaler is not None else 1 / read_scale(self.loss_scale)

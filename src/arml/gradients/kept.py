@@ -53,7 +53,7 @@ def hand_over(gradients: TaskGradients) -> None:
 
 
 def forbid_reuse() -> None:
-    """Says that the gradients of this update cannot stand for a backward pass."""
+    """Marks the gradients of this update: their sum does not stand for a backward pass."""
     keeper = _keeper.get()
     if keeper is not None:
         keeper.repeatable = False

@@ -1,4 +1,4 @@
-"""What the parts of a training step cost: augmentation, optimiser, memory format, compiled code.
+"""What the parts of a training step cost: augmentation, optimiser, memory format, few tasks, compiled code.
 
 Variants take turns in a shuffled order, on one thread; only the time of this process counts. The table shows whether a
 variant is worth using: its ratio is the time relative to the first variant.
@@ -23,13 +23,14 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 from torch.optim import SGD, Adam, Optimizer
 
-from arml.bench.contenders import MakeStep, step_from_closure, step_from_losses
+from arml.bench.contenders import MakeStep, every_step_reweighter, step_from_closure, step_from_losses
 from arml.bench.peers import RATE
 from arml.bench.problems import RESNET, WRN, Kind, Problem
 from arml.bench.timing import Plan, Step, Timing, quartiles, rounds_that_fit, turns
-from arml.gradients import EngineFallbackWarning, double_backward
+from arml.gradients import EngineFallbackWarning, double_backward, pairwise
 from arml.lab.data import Augment
 from arml.lab.environment import environment
 from arml.lab.models import mlp, small, wrn
@@ -139,6 +140,45 @@ def formats(kind: Kind, quick: bool) -> Cases:
     return {(what, variant): make(problem) for what, make in makes.items() for variant, problem in problems.items()}
 
 
+class Apart(Problem):
+    """A problem whose tasks each have a part of the batch, and a pass of their own."""
+
+    def losses(self) -> tuple[Tensor, dict[str, Tensor]]:
+        """The main loss, and the auxiliary losses by name."""
+        parts = zip(self.heads, self.inputs.chunk(len(self.heads)), self.labels, strict=True)
+        main, *aux = (cross_entropy(head(self.trunk(x)), y[: len(x)]) for head, x, y in parts)
+        return main, dict(zip(self.tasks, aux, strict=True))
+
+
+def few_tasks(kind: Kind, quick: bool) -> Cases:
+    """Updates with two tasks: by each engine, and with gradients that the training step uses again."""
+    batch, arml = kind.quick_batch if quick else kind.batch, ARML(lr=RATE)
+    makes: dict[str, MakeStep] = {
+        "fixed weights": step_from_losses(Uniform()),
+        "pairwise": step_from_losses(arml, pairwise),
+        "pairwise, reused": _reuse_gradients,
+        "double_backward": step_from_losses(arml, double_backward),
+    }
+    problems = {"one batch for all tasks": Problem, "a batch per task": Apart}
+    return {
+        (what, variant): make(problem(kind, FEW, max(batch, 2 * (1 + FEW))))
+        for what, problem in problems.items()
+        for variant, make in makes.items()
+    }
+
+
+def _reuse_gradients(problem: Problem) -> Step:
+    reweighter = every_step_reweighter(problem, ARML(lr=RATE), problem.trunk, pairwise)
+
+    def step() -> None:
+        main, aux = problem.losses()
+        problem.optimizer.zero_grad()
+        reweighter.backward(main, aux)
+        problem.optimizer.step()
+
+    return step
+
+
 class Compiled(Problem):
     """A problem whose trunk runs as ``compiled``; its parameters are shared and trained as usual."""
 
@@ -232,6 +272,12 @@ def parts(with_compiler: bool) -> dict[str, Part]:
             "",
             empty_cell,
         ),
+        "few tasks": Part(
+            f"Step that updates the weights, K = {FEW}",
+            {kind.name: partial(few_tasks, kind) for kind in (SMALL, WRN, RESNET)},
+            "",
+            empty_cell,
+        ),
     }
     if with_compiler:
         subjects = {kind.name: partial(compiled_steps, True, kind) for kind in (SMALL, WRN)}
@@ -310,12 +356,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--compile", action="store_true", help="measure torch.compile too; takes minutes and needs a C++ compiler"
     )
+    parser.add_argument("--only", help="measure one part, such as 'few tasks'; without it, all of them")
     parser.add_argument("--repeats", type=int, default=15, help="largest number of rounds (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=60, help="time for each network (default: %(default)s)")
     parser.add_argument(
         "--output", type=Path, default=Path("runs/step.json"), help="JSON file to write (default: %(default)s)"
     )
     options = parser.parse_args()
+    if options.only is not None and options.only not in parts(options.compile):
+        parser.error(f"--only should be one of {', '.join(parts(options.compile))}. Got {options.only!r}.")
     if options.repeats < 1:
         parser.error(f"--repeats should be at least 1. Got {options.repeats}.")
     compiler = os.environ.get("CXX", "g++")
@@ -333,6 +382,8 @@ def main() -> int:
     with TemporaryDirectory() as cache:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache  # code compiled earlier would make compiling look fast
         for name, part in parts(options.compile).items():
+            if options.only not in (None, name):
+                continue
             found = measure(name, part, plan, options.quick, console)
             console.print(table(part, found))
             rows += found

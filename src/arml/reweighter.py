@@ -5,12 +5,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.amp import GradScaler
 
 from arml._distributed import Group
 from arml.arguments import check_given, check_settings, choose_method
 from arml.convergence import Convergence, WindowState, initial_state
 from arml.fade import Fade
 from arml.gradients.backward import Engine
+from arml.gradients.kept import keep_gradients
 from arml.gradients.shared import Shared
 from arml.gradients.signals import Signals
 from arml.joint import joint_loss
@@ -18,7 +20,8 @@ from arml.losses import Aux, Batch, Closure, average_losses, check_names, fill_m
 from arml.methods.base import Method
 from arml.observer import Observer, products_of, to_memory
 from arml.packing import State, pack
-from arml.precision import LossScale
+from arml.precision import LossScale, read_scale
+from arml.reuse import backward_from_tasks, find_factors, find_reusable
 from arml.rounds import Rounds
 from arml.schedule import Constant, Growing, check_whole
 from arml.state import fill, fill_progress, name_parts, read_state
@@ -195,28 +198,93 @@ class Reweighter(nn.Module):
             num_examples: the examples in this process's part of the batch, if the parts differ in size: processes then
                 count by their examples. Give it on all processes and at every call, or leave it out.
         """
+        batch = self._take_batch(main, aux, held_out, closure, num_examples)
+        self._learn_from(batch, num_examples)
+        loss = self._joint_loss(batch.losses)
+        self._count_step()
+        return loss
+
+    def backward(
+        self,
+        main: Tensor | None = None,
+        aux: Aux | None = None,
+        *,
+        held_out: Tensor | None = None,
+        closure: Closure | None = None,
+        num_examples: int | None = None,
+        scaler: GradScaler | None = None,
+    ) -> Tensor:
+        """Fills ``.grad`` as ``reweighter(main, aux).backward()`` does, at less cost where an update stored gradients.
+
+        Without a closure and with at most two auxiliary tasks, an update computes the gradient of every task. Their sum
+        then replaces the backward pass through the shared parameters. In all other cases this is the call and
+        ``backward()``. Under ``torch.distributed``, too: hooks of ``DistributedDataParallel`` must fire.
+
+        The losses keep their graph until you drop them. A backward pass that is not linear, such as one through a hook
+        on a feature map that clips its gradient, sees one task at a time.
+
+        Args:
+            main: as in a call of the Reweighter; so are ``aux``, ``held_out``, ``closure`` and ``num_examples``.
+            aux: auxiliary losses by task name.
+            held_out: the main loss on another batch.
+            closure: recomputes ``(main, aux)``.
+            num_examples: the examples in this process's part of the batch.
+            scaler: multiplies the gradients, as ``scaler.scale(loss).backward()`` does.
+
+        Returns:
+            The joint loss, without scale and without graph.
+        """
+        before = self.signals
+        with keep_gradients() as keeper:
+            batch = self._take_batch(main, aux, held_out, closure, num_examples)
+            self._learn_from(batch, num_examples)
+        joint = self._joint_loss(batch.losses)
+        scaled: Tensor = joint if scaler is None else scaler.scale(joint)
+        # Without an update, gradients may not be finite; with another scale, they may have lost small numbers.
+        same_scale = scaler is None or read_scale(self.loss_scale) == read_scale(scaler)
+        reusable = closure is None and held_out is None and same_scale and self.signals is not before
+        kept = find_reusable(keeper, batch.losses) if reusable else None
+        if kept is None:
+            keeper.last = None  # gradients of all tasks would only take memory during the pass
+            scaled.backward()
+        else:
+            unit = 1.0 if scaler is not None else 1 / read_scale(self.loss_scale)
+            factors = find_factors(self._joint_loss, batch.losses)
+            backward_from_tasks(scaled, kept, [None if f is None else unit * f for f in factors])
+        self._count_step()
+        return joint.detach()
+
+    def _take_batch(
+        self,
+        main: Tensor | None,
+        aux: Aux | None,
+        held_out: Tensor | None,
+        closure: Closure | None,
+        num_examples: int | None,
+    ) -> Batch:
         try:
             if num_examples is not None or self._counts_examples:
                 self._check_num_examples(num_examples)
-            batch = take_batch(self.tasks, main, aux, held_out, closure, num_examples)
+            return take_batch(self.tasks, main, aux, held_out, closure, num_examples)
         except Exception as error:
             self._announce(error)
             raise
+
+    def _learn_from(self, batch: Batch, num_examples: int | None) -> None:
         if self._learns():
             if not self._processes.agreed:
                 self._agree(num_examples)
             if self._can_learn():
                 self._learn(batch)
-        loss = joint_loss(
-            self.tasks,
-            batch.losses,
-            self._factors(),
-            faded_out=self.share == 0,
-            train_on_main=self.train_on_main,
+
+    def _joint_loss(self, losses: Sequence[Tensor | None]) -> Tensor:
+        return joint_loss(
+            self.tasks, losses, self._factors(), faded_out=self.share == 0, train_on_main=self.train_on_main
         )
+
+    def _count_step(self) -> None:
         if self.training and torch.is_grad_enabled():
             self._steps += 1
-        return loss
 
     def _learns(self) -> bool:
         return self.training and torch.is_grad_enabled() and self.method.needs().losses

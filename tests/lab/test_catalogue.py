@@ -107,7 +107,7 @@ def test_labels_of_the_target_train_the_network_where_the_catalogue_says_so(name
             drawn = parts.batches.target
             drawn.images.y[:] = (drawn.images.y + 1) % 10
         for step in range(2):
-            descend(parts, losses_of(parts, step).joint)
+            descend(parts, losses_of(parts, step))
         return torch.cat([p.flatten() for p in parts.network.trunk.parameters()]).detach()
 
     same = torch.equal(train_two_steps(spoil=False), train_two_steps(spoil=True))

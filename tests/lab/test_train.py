@@ -17,7 +17,7 @@ from arml.lab.build import Folders, build
 from arml.lab.run import Run, is_done
 from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
 from arml.lab.trace import Trace, read, result
-from arml.lab.train import Parts, TrainingState, error_rate, train
+from arml.lab.train import Parts, TrainingState, error_rate, outputs_of, train
 
 OFTEN = {"steps": 12, "evaluate_every": 4, "record_every": 2, "checkpoint_every": 3}
 TINY = SemiSupervised(batch_labelled=8, batch_unlabelled=8, **OFTEN)
@@ -96,6 +96,25 @@ def test_error_rate_by_hand():
 
     images = Images(torch.tensor([-1.0, 2.0, 3.0, -4.0]).view(4, 1, 1, 1), torch.tensor([0, 1, 0, 1]))
     assert error_rate(Sign(), images, lambda x: x) == 50.0
+
+
+@pytest.mark.parametrize(
+    ("example", "largest"),
+    [((3, 32, 32), 500), ((3, 64, 64), 500), ((3, 128, 128), 128), ((3, 222, 222), 42), ((1, 3000, 3000), 1)],
+)
+def test_evaluation_takes_as_many_images_as_memory_allows(example, largest):
+    sizes = []
+
+    class Counting(torch.nn.Module):
+        def forward(self, x):
+            sizes.append(len(x))
+            return torch.zeros(len(x), 2)
+
+    count = 700 if largest > 1 else 3
+    x, rows = torch.zeros(1, dtype=torch.uint8).expand(count, *example), torch.arange(count)
+    assert len(outputs_of(Counting(), x, rows, lambda pixels: pixels)) == sum(sizes) == count
+    assert max(sizes) == largest
+    assert largest * 4 * x[0].numel() <= 24 * 2**20 or largest == 1
 
 
 @pytest.mark.parametrize("method", ["arml", "arml_full", "gated_arml", "gradnorm"])

@@ -60,18 +60,31 @@ def test_step_reports_and_records_every_variant(tmp_path: Path) -> None:
     variants: dict[tuple[str, str, str], list[dict[str, float]]] = {}
     for row in rows:
         variants.setdefault((row["part"], row["subject"], row["what"]), []).append(row)
-    networks = {"optimiser": ["mlp-64", "small-32", "ResNet18"], "memory format": ["WRN-28-2", "ResNet18"]}
+    networks = {
+        "optimiser": ["mlp-64", "small-32", "ResNet18"],
+        "memory format": ["WRN-28-2", "ResNet18"],
+        "few tasks": ["small-32", "WRN-28-2", "ResNet18"],
+    }
+    engines = ["fixed weights", "pairwise", "pairwise, reused", "double_backward"]
     for part, what, names in [
         ("optimiser", "Adam", ["default", "foreach", "fused"]),
         ("optimiser", "SGD with momentum", ["default", "foreach", "fused"]),
         ("memory format", "training step", ["contiguous", "channels_last"]),
         ("memory format", "update, double_backward", ["contiguous", "channels_last"]),
+        ("few tasks", "one batch for all tasks", engines),
+        ("few tasks", "a batch per task", engines),
     ]:
         for network in networks[part]:
             same = variants[part, network, what]
             assert [row["variant"] for row in same] == names
             assert [row["ratio"] for row in same] == [row["median"] / same[0]["median"] for row in same]
     assert len([key for key in variants if key[0] == "augmentation"]) == 5
+
+
+def test_step_measures_one_part_that_it_knows(tmp_path: Path) -> None:
+    ran = run("benchmarks/step.py", "--only", "tasks", "--output", str(tmp_path / "step.json"))
+    assert ran.returncode == 2
+    assert "--only should be one of augmentation, optimiser, memory format, few tasks. Got 'tasks'." in ran.stderr
 
 
 def test_step_says_what_compiling_needs(tmp_path: Path) -> None:

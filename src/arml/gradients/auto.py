@@ -75,7 +75,7 @@ class Auto:
     def __call__(self, losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor) -> Tensor:
         """A [D, 1 + K], the mean over processes."""
         self._findings.updates += 1
-        # Separate backward passes are cheaper than a second graph, as long as they are few.
+        # Few separate backward passes cost less than a second graph (python benchmarks/step.py --only "few tasks").
         by_graph: list[Engine] = [pairwise] if len(losses) <= 3 else [double_backward, one_by_one]
         *attempts, last = [*self._first, *by_graph]
         for engine in attempts:

@@ -21,6 +21,7 @@ from torch.autograd import grad
 from arml._distributed import mean_over_processes
 from arml.gradients.buffers import lend_buffers
 from arml.gradients.graph import walk
+from arml.gradients.kept import TaskGradients, forbid_reuse, hand_over
 from arml.gradients.second import skip_needless_products
 
 Gradient: TypeAlias = Sequence[Tensor]
@@ -45,10 +46,26 @@ HIDDEN = "an operation hides its second derivative from autograd"
 
 
 def pairwise(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
-    """One backward pass and one stored gradient per task: time and memory grow with K. Best for K <= 2."""
-    jacobian = _jacobian(losses, shared)
-    rs = average([[r] for r in directions.to(jacobian) @ jacobian])
-    return torch.stack([jacobian @ r for (r,) in rs])
+    """One backward pass and one stored gradient per task: time and memory grow with K. Best for K <= 2.
+
+    The gradients are also offered to the training step, which can add them up instead of computing them again.
+    """
+    found = [_find_parts(loss, shared, create_graph=False) for loss in losses]
+    if any(part is not None and part.is_sparse for parts in found for part in parts):
+        forbid_reuse()  # the sum would be dense, and some optimisers want sparse gradients
+    gradients = [_fill(parts, shared) for parts in found]
+    hand_over(TaskGradients(shared, gradients, [[part is not None for part in parts] for parts in found]))
+    rs = average([add_up(gradients, c) for c in directions.tolist()])
+    return torch.stack([torch.stack([dot(g, r) for g in gradients]) for r in rs])
+
+
+def add_up(gradients: Sequence[Gradient], factors: Sequence[float]) -> list[Tensor]:
+    """sum_i factors_i gradients_i, in new tensors. No gradient is flattened first: that would copy all of them."""
+    (first, g), *others = [pair for pair in zip(factors, gradients, strict=True) if pair[0]] or [(0.0, gradients[0])]
+    total = [first * part for part in g]
+    for factor, other in others:
+        torch._foreach_add_(total, list(other), alpha=factor)
+    return total
 
 
 def one_by_one(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor, average: Average) -> Tensor:
@@ -146,15 +163,24 @@ def direction_gradients(losses: TaskLosses, shared: Sequence[Tensor], directions
 
 def task_gradient(loss: Tensor, shared: Sequence[Tensor]) -> Gradient:
     """The gradient of one scalar, zero where it does not depend on a parameter."""
-    if not loss.requires_grad:  # a constant stands for a task that is missing from the batch
-        return [_zero(p) for p in shared]
     return differentiate(loss, shared, create_graph=False)
 
 
 def differentiate(loss: Tensor, shared: Sequence[Tensor], *, create_graph: bool) -> list[Tensor]:
     """The gradient of ``loss`` in at least float32; the graph of ``loss`` is kept for the caller."""
+    return _fill(_find_parts(loss, shared, create_graph=create_graph), shared)
+
+
+def _find_parts(loss: Tensor, shared: Sequence[Tensor], *, create_graph: bool) -> Sequence[Tensor | None]:
+    """One part per shared parameter; ``None`` where ``loss`` does not depend on it."""
+    if not loss.requires_grad:  # a constant stands for a task that is missing from the batch
+        return [None] * len(shared)
     parts = _grad(loss, shared, retain_graph=True, create_graph=create_graph, allow_unused=True)
     _touched.get(set()).update(id(p) for p, part in zip(shared, parts, strict=True) if part is not None)
+    return parts
+
+
+def _fill(parts: Sequence[Tensor | None], shared: Sequence[Tensor]) -> list[Tensor]:
     return [_zero(p) if part is None else _at_least_float32(part) for part, p in zip(parts, shared, strict=True)]
 
 
@@ -196,12 +222,15 @@ def _nearest_parameters(losses: TaskLosses, shared: Sequence[Tensor], most: int 
 def _grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], **options: Any) -> tuple[Tensor, ...]:
     """Gradients. Layers that checkpointing computes again leave no trace in their buffers."""
     try:
-        with lend_buffers():
-            return grad(outputs, inputs, **options)
+        with lend_buffers() as lent:
+            found = grad(outputs, inputs, **options)
     except RuntimeError as error:
         if "use_reentrant" in str(error):
             raise ValueError(REENTRANT) from error
         raise
+    if any(lent.values()):
+        forbid_reuse()  # the caller's backward pass also moves the buffers of layers that it computes again
+    return found
 
 
 def _slope(u: Gradient, r: Gradient, w: Tensor) -> Tensor:

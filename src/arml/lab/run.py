@@ -78,7 +78,8 @@ class Run(ABC):
     """Update more often at first: after n steps the next update is g = min(every, 1 + n // 10) steps away, and its
     step is sqrt(g) times as long."""
     window: int = 2
-    """For arml_full: updates per quarter of the history when convergence is first judged; half of the run at most."""
+    """For arml_full: the least number of updates per quarter of the history when convergence is first judged. That is
+    not before a quarter of the run, and the first stage ends after half of it."""
     temperature: float = 1.0
     """For arml_full: temperature of the Langevin noise."""
     aux_scale: float = 1.0

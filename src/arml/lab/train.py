@@ -24,6 +24,9 @@ from arml.lab.trace import Record, Trace
 from arml.langevin import Langevin
 from arml.reweighter import Reweighter
 
+MOST_EXAMPLES, MOST_BYTES = 500, 24 * 2**20
+"""Examples that are evaluated together, and their size as float32; feature maps take a multiple of it."""
+
 B = TypeVar("B")
 Watch = Callable[[Record], None]
 """Receives every record as it is written, for progress bars."""
@@ -69,10 +72,9 @@ def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watc
         parts.network.train()
         for step in range(state.step, run.steps):
             _set_lr(parts.optimizer, run, step)
-            losses = losses_of(parts, step)
-            if (step + 1) % run.record_every == 0:
-                record(_step_record(step + 1, parts, losses))
-            descend(parts, losses.joint)
+            line = _take_step(parts, step, recorded=(step + 1) % run.record_every == 0)
+            if line is not None:
+                record(line)
             if (step + 1) % run.evaluate_every == 0 or step + 1 == run.steps:
                 record(state.evaluate(step + 1, parts))
             if (step + 1) % run.checkpoint_every == 0 or step + 1 == run.steps:
@@ -86,29 +88,40 @@ def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watc
 class StepLosses(NamedTuple):
     """The losses of one step."""
 
-    joint: Tensor
-    """The loss that is minimised."""
     main: Tensor | None
     """``None`` if the batch has no main label."""
     aux: dict[str, Tensor]
 
 
 def losses_of(parts: Parts[B], step: int) -> StepLosses:
-    """The losses on the next batch; may update the weights of the tasks."""
-    main, aux = parts.learner.losses(parts.network, parts.batches.next(), step, parts.generator)
-    if parts.reweighter is not None:
-        return StepLosses(parts.reweighter(main, aux), main, aux)
-    if main is None:
-        raise ValueError("There is nothing to learn from: no auxiliary task, and no label of the main task.")
-    return StepLosses(main, main, aux)
+    """The losses on the next batch."""
+    return StepLosses(*parts.learner.losses(parts.network, parts.batches.next(), step, parts.generator))
 
 
-def descend(parts: Parts[Any], loss: Tensor) -> None:
-    """One step of the optimiser."""
+def descend(parts: Parts[Any], losses: StepLosses) -> Tensor:
+    """One step of the optimiser, which may update the weights of the tasks first; returns the joint loss."""
     parts.optimizer.zero_grad()
-    loss.backward()
+    joint = _fill_gradients(parts.reweighter, losses)
     parts.optimizer.step()
     parts.learner.after_step(parts.network)
+    return joint
+
+
+def _fill_gradients(reweighter: Reweighter | None, losses: StepLosses) -> Tensor:
+    if reweighter is not None:
+        return reweighter.backward(losses.main, losses.aux)
+    if losses.main is None:
+        raise ValueError("There is nothing to learn from: no auxiliary task, and no label of the main task.")
+    losses.main.backward()
+    return losses.main.detach()
+
+
+def _take_step(parts: Parts[Any], step: int, *, recorded: bool) -> Record | None:
+    """One step, and its record if it has one. The graph of the losses ends with this function."""
+    losses = losses_of(parts, step)
+    agreement = _agreement(parts, losses) if recorded else {}
+    descend(parts, losses)
+    return _step_record(step + 1, parts, losses, agreement) if recorded else None
 
 
 @dataclass
@@ -160,8 +173,10 @@ class TrainingState:
 
 def outputs_of(network: nn.Module, x: Tensor, rows: Tensor, preprocess: Callable[[Tensor], Tensor]) -> Tensor:
     """The outputs of ``network`` for these rows of ``x``, without graph, in parts that fit into memory."""
+    bytes_per_example = 4 * x[:1].numel()  # preprocessed, in float32
+    size = min(MOST_EXAMPLES, max(1, MOST_BYTES // bytes_per_example))
     with torch.no_grad():
-        return torch.cat([network(preprocess(x[part])) for part in rows.split(500)])
+        return torch.cat([network(preprocess(x[part])) for part in rows.split(size)])
 
 
 def error_rate(
@@ -202,19 +217,24 @@ def _set_lr(optimizer: Optimizer, run: Run, step: int) -> None:
         group["lr"] = optimizer.defaults["lr"] * run.lr_drop**drops
 
 
-def _step_record(step: int, parts: Parts[Any], losses: StepLosses) -> Record:
-    """Losses, weights and agreement <g_0, g_k> / <g_0, g_0> of this step."""
+def _agreement(parts: Parts[Any], losses: StepLosses) -> dict[str, float]:
+    """<g_0, g_k> / <g_0, g_0> for every auxiliary task, before the step; empty if there is nothing to compare."""
+    if parts.reweighter is None or losses.main is None:
+        return {}
+    towards_main = torch.eye(1, 1 + len(losses.aux))
+    products = alignment([losses.main, *losses.aux.values()], parts.network.trunk, towards_main)[0]
+    agreement = (products[1:] / products[0].clamp(min=1e-30)).tolist()
+    return dict(zip(losses.aux, agreement, strict=True))
+
+
+def _step_record(step: int, parts: Parts[Any], losses: StepLosses, agreement: dict[str, float]) -> Record:
+    """Losses, the weights that the step used, and agreement."""
     named = ({"main": losses.main} if losses.main is not None else {}) | losses.aux
     record: Record = {"step": step, "losses": {name: float(loss.detach()) for name, loss in named.items()}}
     if parts.reweighter is None:
         return record
     record["weights"] = parts.reweighter.weights
-    if losses.main is None:
-        return record
-    towards_main = torch.eye(1, 1 + len(losses.aux))
-    products = alignment([losses.main, *losses.aux.values()], parts.network.trunk, towards_main)[0]
-    agreement = (products[1:] / products[0].clamp(min=1e-30)).tolist()
-    return record | {"agreement": dict(zip(losses.aux, agreement, strict=True))}
+    return record | {"agreement": agreement} if losses.main is not None else record
 
 
 def _final_record(state: TrainingState, parts: Parts[Any]) -> Record:

@@ -1,5 +1,6 @@
 """The optimiser, the Reweighter and the noise of a run."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -36,16 +37,43 @@ def make_reweighter(
         _set_step_size(facts.make(trunk), run.weight_lr),
         tasks,
         trunk,
-        every=Growing(run.every) if run.growing else run.every,
+        every=_schedule(run),
         aux_scale=aux_scale,
         train_on_main=train_on_main,
         convergence=_first_stage(run) if facts.two_stages else None,
     )
 
 
+def _schedule(run: Run) -> int | Growing:
+    return Growing(run.every) if run.growing else run.every
+
+
 def _first_stage(run: Run) -> Convergence:
-    """Until the weights have settled, but for half of the run at most: there has to be a second stage."""
-    return Convergence(run.window, tolerance=0.1, at_most=max(1, run.steps // (2 * run.every)))
+    """Until the weights have settled, but for a quarter of the run at least and half of it at most.
+
+    A rule that counted updates alone would end the first stage of a long run at once: noise that hides where the
+    weights are heading looks like weights that have settled. And there has to be a second stage.
+    """
+    early, half = count_updates(run, math.ceil(run.steps / 4)), count_updates(run, run.steps // 2)
+    # The history is first judged at 4 windows or more: after the updates of the first quarter.
+    return Convergence(max(run.window, early // 4 + 1), tolerance=0.1, at_most=max(1, half))
+
+
+def count_updates(run: Run, steps: int) -> int:
+    """The number of updates in the first ``steps`` steps.
+
+    >>> from arml.lab.run_kinds import SemiSupervised
+    >>> count_updates(SemiSupervised(every=5), 11), count_updates(SemiSupervised(every=5, growing=True), 11)
+    (3, 11)
+    """
+    every = _schedule(run)
+    if isinstance(every, int):
+        return math.ceil(steps / every)
+    updates, calls = 0, 0
+    while calls < steps:
+        calls += every.after(calls)
+        updates += 1
+    return updates
 
 
 def _set_step_size(method: Method[Any], lr: float | None) -> Method[Any]:

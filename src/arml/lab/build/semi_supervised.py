@@ -1,10 +1,12 @@
 """Data and learner of a semi-supervised run: few labelled and many unlabelled images."""
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,7 +14,8 @@ from arml.lab.build.skeleton import Contribution, Folders, seed_stream
 from arml.lab.catalogue import choose
 from arml.lab.data import Augment, Dataset, GcnZca, Images, Sampler, Scale, cifar10, digits, mnist5k, split, svhn
 from arml.lab.data.batches import Batch, ImageBatches
-from arml.lab.data.cache import ReportCount
+from arml.lab.data.cache import Array, ReportCount, keep_array
+from arml.lab.data.preprocess import fingerprint
 from arml.lab.data.splits import validation_size
 from arml.lab.learners.base import SemiSupervisedLearner
 from arml.lab.learners.mean_teacher import MeanTeacher, MeanTeacherSettings
@@ -63,16 +66,13 @@ class Loaded(NamedTuple):
 
 
 def load(run: SemiSupervised, folders: Folders, count: ReportCount) -> Loaded:
-    """Reads the data set. Whitening takes a minute to fit, so its matrices are kept in ``folders.cache``."""
-    del count
+    """Reads the data set. Whitening takes a minute, so whitened images are kept in ``folders.cache``."""
     source = choose(DATASETS, run.dataset, "data set")
     dataset = source.load(folders.data)
     if not source.whiten:
         return Loaded(dataset, Scale())
-    # Once for all images: a matrix product for every batch would cost more than a small network.
-    whiten = GcnZca.fit(dataset.train.x, folders.cache)
-    train, test = (_whiten(images, whiten) for images in (dataset.train, dataset.test))
-    return Loaded(dataset._replace(train=train, test=test), torch.Tensor.float)
+    # Once for all runs: a matrix product for every batch would cost more than a small network.
+    return Loaded(_whiten(dataset, folders.cache, count), torch.Tensor.float)
 
 
 def contribute(run: SemiSupervised, loaded: Loaded) -> Contribution[Batch]:
@@ -110,8 +110,24 @@ def _measure_error(images: Images, preprocess: Callable[[Tensor], Tensor]) -> Ev
     return lambda network: {"error": error_rate(network, images, preprocess)}
 
 
-def _whiten(images: Images, whiten: Callable[[Tensor], Tensor]) -> Images:
-    return Images(torch.cat([whiten(x) for x in images.x.split(1000)]), images.y)
+def _whiten(dataset: Dataset, cache: Path, count: ReportCount) -> Dataset:
+    """``dataset`` whitened as its training images say, from arrays in ``cache``."""
+
+    def chunks(x: Tensor) -> Iterator[Array]:
+        whiten = GcnZca.fit(dataset.train.x, cache)
+        for part in x.split(1000):
+            yield whiten(part).numpy()
+
+    def keep(name: str, images: Images, key: str) -> Images:
+        shape = tuple(images.x.shape)
+        x = keep_array(
+            chunks(images.x), cache, name=f"whitened-{name}", key=key, shape=shape, dtype=np.float32, progress=count
+        )
+        return Images(x, images.y)
+
+    # Whitened test images depend on the training images, too.
+    key = hashlib.sha256(f"{fingerprint(dataset.train.x)} {fingerprint(dataset.test.x)}".encode()).hexdigest()[:16]
+    return dataset._replace(train=keep("train", dataset.train, key), test=keep("test", dataset.test, key))
 
 
 def _ramp(run: SemiSupervised) -> int:

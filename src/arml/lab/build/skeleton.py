@@ -24,7 +24,7 @@ class Folders(NamedTuple):
     data: Path
     """Holds data sets."""
     cache: Path
-    """Keeps decoded images and whitening matrices between runs."""
+    """Keeps decoded images, whitened images and whitening matrices between runs."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@
 - ``preprocess``: pixels -> numbers that a network takes
 - ``augment``: random changes, drawn separately for every image
 - ``batches``: endless shuffled batches that resume exactly
-- ``cache``: image files, decoded once
+- ``cache``: images, decoded or preprocessed once
 - ``domain_set``: images of the same classes from several domains
 - ``digits``, ``mnist5k``: images inside packages; ``cifar10`` (through ``_pickles``), ``svhn``: images in a data folder
 - ``table``, ``yeast``, ``celeba``: examples with several targets

@@ -1,4 +1,4 @@
-"""Image files, decoded once into an array on disk that every later run maps into memory."""
+"""Images, decoded or preprocessed once into an array on disk that every later run maps into memory."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from arml.lab.data.base import DataError
 
-Pixels: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 ReportCount: TypeAlias = Callable[[int, int], None]
 """Receives how many of how many items are done, for progress bars."""
 
@@ -57,14 +57,34 @@ def decode_images(
     """
     _check(files, name, size, crop)
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}-{_key(files, size, crop)}.npy"
-    shape = (len(files), 3, size, size)
+    shape, key = (len(files), 3, size, size), _key(files, size, crop)
+    return keep_array(_chunks(files, size, crop), folder, name=name, key=key, shape=shape, progress=progress)
+
+
+def keep_array(
+    chunks: Iterable[Array],
+    folder: Path,
+    *,
+    name: str,
+    key: str,
+    shape: tuple[int, ...],
+    dtype: type[np.generic] = np.uint8,
+    progress: ReportCount = report_nothing,
+) -> Tensor:
+    """The array that ``chunks`` make, one after the other; they are only computed if the array is not there yet.
+
+    It is in ``folder/name-<key>.npy``, and the tensor is a mapping of that file. Memory holds what is in use, once for
+    all processes. Arrays of the same name and another key are removed. Concurrent processes wait for the one that
+    writes. Changes to the tensor do not reach the file.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}-{key}.npy"
     with FileLock(folder / f"{name}.lock"):
-        found = _map_array(path, shape)
+        found = _map_array(path, shape, dtype)
         if found is None:
-            _write(path, shape, _chunks(files, size, crop), progress)
+            _write(path, shape, dtype, chunks, progress)
             _remove_others(path, name)
-            found = _map_array(path, shape)
+            found = _map_array(path, shape, dtype)
     if found is None:
         raise DataError(f"{path}: was written but cannot be read back. Check the disk, or choose another cache folder.")
     return found
@@ -89,22 +109,27 @@ def _key(files: Sequence[Path], size: int, crop: int | None) -> str:
     return digest.hexdigest()[:16]
 
 
-def _map_array(path: Path, shape: tuple[int, ...]) -> Tensor | None:
+def _map_array(path: Path, shape: tuple[int, ...], dtype: type[np.generic]) -> Tensor | None:
     """The array in the file; ``None`` if it is missing or incomplete, so that it is made again."""
     try:
         # "c": changes stay in memory. torch would warn about a read-only mapping.
         array = np.load(path, mmap_mode="c")
     except (OSError, EOFError, ValueError):
         return None
-    return torch.from_numpy(array) if array.shape == shape and array.dtype == np.uint8 else None
+    return torch.from_numpy(array) if array.shape == shape and array.dtype == dtype else None
 
 
-def _write(path: Path, shape: tuple[int, ...], chunks: Iterable[Pixels], progress: ReportCount) -> None:
+def _write(
+    path: Path, shape: tuple[int, ...], dtype: type[np.generic], chunks: Iterable[Array], progress: ReportCount
+) -> None:
     """Writes the array. It gets its name once all of it is on disk; an interruption leaves nothing behind."""
     unfinished = path.with_suffix(".part")
     try:
         with unfinished.open("wb") as file:
-            _write_array(file, shape, chunks, progress)
+            description = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
+            # Piece by piece, not through a mapping: a full disk then raises an error and does not kill the process.
+            np.lib.format.write_array_header_1_0(file, description)
+            _write_chunks(file, shape[0], chunks, progress)
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
@@ -112,17 +137,15 @@ def _write(path: Path, shape: tuple[int, ...], chunks: Iterable[Pixels], progres
         unfinished.unlink(missing_ok=True)
 
 
-def _write_array(file: BinaryIO, shape: tuple[int, ...], chunks: Iterable[Pixels], progress: ReportCount) -> None:
-    # Written piece by piece, not through a mapping: a full disk then raises an error and does not kill the process.
-    np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
+def _write_chunks(file: BinaryIO, count: int, chunks: Iterable[Array], progress: ReportCount) -> None:
     done = 0
     for chunk in chunks:
         file.write(chunk.tobytes())
         done += len(chunk)
-        progress(done, shape[0])
+        progress(done, count)
 
 
-def _chunks(files: Sequence[Path], size: int, crop: int | None) -> Iterator[Pixels]:
+def _chunks(files: Sequence[Path], size: int, crop: int | None) -> Iterator[Array]:
     # Threads are enough: Pillow decodes and resizes without holding Python's lock.
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         for start in range(0, len(files), CHUNK):
@@ -130,7 +153,7 @@ def _chunks(files: Sequence[Path], size: int, crop: int | None) -> Iterator[Pixe
             yield np.stack(list(images))
 
 
-def _centre(path: Path, size: int, crop: int | None) -> Pixels:
+def _centre(path: Path, size: int, crop: int | None) -> Array:
     """The centre of one image, uint8, [3, ``size``, ``size``]."""
     from PIL import Image  # here, so that data sets without image files do not need Pillow
 

@@ -71,7 +71,7 @@ class GcnZca:
             raise ValueError(f"A covariance needs at least 2 images. Got {len(x)}.")
         if cache is None:
             return _fit(x)
-        path = cache / f"gcn-zca-{_digest(x)}.pt"
+        path = cache / f"gcn-zca-{fingerprint(x)}.pt"
         return _read(path, x.device) or _store(_fit(x), path)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -107,9 +107,12 @@ def _moments(x: Tensor) -> tuple[Tensor, Tensor]:
     return mean, covariance / (len(x) - 1)
 
 
-def _digest(x: Tensor) -> str:
+def fingerprint(x: Tensor) -> str:
+    """A hash of the pixels and the shape of ``x``."""
     pixels = x.cpu().contiguous().numpy()
-    return hashlib.sha256(str(pixels.shape).encode() + pixels.tobytes()).hexdigest()[:16]
+    digest = hashlib.sha256(str(pixels.shape).encode())
+    digest.update(pixels.data)  # without a copy
+    return digest.hexdigest()[:16]
 
 
 def _read(path: Path, device: torch.device) -> GcnZca | None:

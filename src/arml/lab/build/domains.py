@@ -99,7 +99,7 @@ def contribute(run: Domains, loaded: Loaded) -> Contribution[DomainBatch]:
     draw_seed, network_seed, *orders = (seed_stream(run.seed, number) for number in range(1, 4 + len(sources)))
     learner = choose(LEARNERS, run.learner, "learner")(run, tuple(sources), DATASETS[run.dataset].augment)
     preprocess = choose_preprocess(run.weights, target.x.shape[1])
-    # Where the target's labels neither train nor steer, not even BatchNorm may look at its images.
+    # Where the target's labels neither train nor steer, nothing looks at its images.
     looks = len(few) and (learner.train_on_main or run.method != "uniform")
     from_target = SampledImages(
         _images(target), Sampler(few, min(run.batch_target, len(few)), orders[0]) if looks else None

@@ -5,8 +5,8 @@ import torch
 from lab.own_data import write_shades
 from lab.parts import make
 
-from arml.lab.build import Folders
-from arml.lab.build.domains import DATASETS, LEARNERS, complete
+from arml.lab.build import Folders, complete
+from arml.lab.build.domains import DATASETS, LEARNERS
 from arml.lab.build.settings import check_data
 from arml.lab.experiments.domain_runs import Table
 from arml.lab.run_kinds import Domains
@@ -133,7 +133,10 @@ def test_fada_is_not_chosen_before_it_adapts(tmp_path, monkeypatch):
 
 def test_learners_that_are_not_reweighted_have_equal_weights():
     assert complete(Domains(learner="shape_bias", method="arml")).method == "uniform"
+    assert complete(Domains(learner="main_only")).method == "uniform"
     assert complete(Domains(learner="jigen", method="arml")).method == "arml"
+    with pytest.raises(ValueError, match=r"dsam.*Got --method ol_aux.*: baseline, jt, fada, jigen\."):
+        complete(Domains(learner="dsam", method="ol_aux"))
 
 
 def test_an_unknown_source_to_leave_out_is_refused(tmp_path):

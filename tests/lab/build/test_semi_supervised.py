@@ -3,8 +3,10 @@
 import pytest
 from lab.parts import make
 
+from arml.lab.build import complete
 from arml.lab.catalogue import LEARNERS, find_method, method_names
 from arml.lab.run_kinds import SemiSupervised
+from arml.lab.train import descend, losses_of
 
 
 def test_every_name_a_run_may_have_becomes_an_object(tmp_path):
@@ -18,6 +20,30 @@ def test_every_name_a_run_may_have_becomes_an_object(tmp_path):
         "rotation": 0.5,
         "exemplar": 1.5,
     }
+
+
+FIXED_RECIPES = [name for name, facts in LEARNERS["ssl"].items() if not facts.weighted]
+
+
+@pytest.mark.parametrize("learner", FIXED_RECIPES)
+def test_learners_that_no_method_weights_keep_the_weights_of_their_papers(learner, tmp_path):
+    run = complete(SemiSupervised(learner=learner, steps=12, every=1, batch_labelled=4, batch_unlabelled=4))
+    assert run.method == "uniform", "what the record says is what happens"
+    parts = make(run, tmp_path)
+    for step in range(3):
+        descend(parts, losses_of(parts, step).joint)
+    weights = {} if parts.reweighter is None else parts.reweighter.weights
+    assert weights == dict.fromkeys(parts.learner.tasks, 1.0)
+
+
+@pytest.mark.parametrize("method", ["adaloss", "gradnorm", "grid-0.5"])
+def test_a_method_for_a_learner_that_takes_none_is_refused(method, tmp_path):
+    run = SemiSupervised(learner="mean_teacher", method=method)
+    with pytest.raises(ValueError, match=rf"mean_teacher.*Got --method {method}.*Leave --method out.*: s4l\."):
+        complete(run)
+    with pytest.raises(ValueError, match="mean_teacher"):
+        make(run, tmp_path)
+    assert complete(SemiSupervised(method=method)).method == method
 
 
 def test_gradnorm_measures_on_the_last_shared_layer(tmp_path):

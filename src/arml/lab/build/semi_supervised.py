@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from arml.lab.build.components import settle_method
 from arml.lab.build.skeleton import Contribution, Folders, seed_stream
 from arml.lab.catalogue import choose
 from arml.lab.data import Augment, Dataset, GcnZca, Images, Sampler, Scale, cifar10, digits, mnist5k, split, svhn
@@ -104,6 +105,11 @@ def contribute(run: SemiSupervised, loaded: Loaded) -> Contribution[Batch]:
         test=_measure_error(dataset.test, preprocess),
         score=run.score,
     )
+
+
+def complete(run: SemiSupervised) -> SemiSupervised:
+    """Sets equal weights where no method learns them."""
+    return settle_method(run)
 
 
 def _measure_error(images: Images, preprocess: Callable[[Tensor], Tensor]) -> Evaluate:

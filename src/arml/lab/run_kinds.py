@@ -37,8 +37,19 @@ class SemiSupervised(Run):
     """Labelled images per step."""
     batch_unlabelled: int = 32
     """Unlabelled images per step."""
+    supervised_batch: int | None = None
+    """Labelled images per step of supervised, which has no unlabelled ones; none: --batch-labelled."""
     labelled_in_pool: bool = True
     """Whether labelled images also count as unlabelled ones."""
+    as_released: bool = False
+    """Where the authors' release departs from the paper's text, follow the release: s4l's student view is also
+    augmented as for the main task, its exemplar loss is 2 - cos, and the finite difference of vat is over 1e-6."""
+
+    def __post_init__(self) -> None:
+        """Refuses an empty batch of supervised learning, too."""
+        super().__post_init__()
+        if self.supervised_batch is not None:
+            check_at_least(self, 1, ["supervised_batch"])
 
     def subject(self) -> Subject:
         """Data set and number of labels."""

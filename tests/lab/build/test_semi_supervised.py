@@ -1,10 +1,14 @@
 """A semi-supervised run becomes data, learner and batches."""
 
+from dataclasses import replace
+
 import pytest
 from lab.parts import make
 
 from arml.lab.build import complete
 from arml.lab.catalogue import LEARNERS, find_method, method_names
+from arml.lab.learners import VATSettings
+from arml.lab.learners.vat import RECIPE_XI
 from arml.lab.run_kinds import SemiSupervised
 from arml.lab.train import descend, losses_of
 
@@ -44,6 +48,25 @@ def test_a_method_for_a_learner_that_takes_none_is_refused(method, tmp_path):
     with pytest.raises(ValueError, match="mean_teacher"):
         make(run, tmp_path)
     assert complete(SemiSupervised(method=method)).method == method
+
+
+def test_the_text_of_the_paper_decides_and_the_release_is_an_option(tmp_path):
+    ours, released = (make(SemiSupervised(as_released=given), tmp_path).learner.settings for given in (False, True))
+    assert (ours.augment_student, ours.exemplar_offset) == (False, 1.0)
+    assert (released.augment_student, released.exemplar_offset) == (True, 2.0)
+    for learner in ("vat", "vat_entmin"):
+        run = SemiSupervised(learner=learner, method="uniform")
+        assert make(run, tmp_path).learner.settings.xi == VATSettings().xi
+        assert make(replace(run, as_released=True), tmp_path).learner.settings.xi == RECIPE_XI
+
+
+def test_supervised_learning_may_have_a_batch_of_its_own(tmp_path):
+    run = SemiSupervised(learner="supervised", method="uniform", batch_labelled=4, batch_unlabelled=3)
+    assert len(make(run, tmp_path).batches.next().y) == 4
+    assert len(make(replace(run, supervised_batch=7), tmp_path).batches.next().y) == 7
+    assert len(make(SemiSupervised(batch_labelled=4, supervised_batch=7), tmp_path).batches.next().y) == 4, "s4l"
+    with pytest.raises(ValueError, match=r"`supervised_batch` should be at least 1. Got 0"):
+        SemiSupervised(supervised_batch=0)
 
 
 def test_gradnorm_measures_on_the_last_shared_layer(tmp_path):

@@ -51,7 +51,8 @@ class Run(ABC):
     """Learners whose auxiliary tasks a method weights."""
 
     method: MethodName = "arml"
-    """How auxiliary losses are weighted; arml_full has two stages, grid-A gives two tasks the weights A and 2 - A."""
+    """How auxiliary losses are weighted; arml_full has two stages, grid-A gives two tasks the weights A and 2 - A,
+    grid-A-B-C gives three tasks these weights."""
     seed: int = 0
     """Seeds the split, the initial network, the batches and the augmentation."""
     steps: int = 200

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 from lab.parts import make
+from torch import nn
 
 from arml.lab.build import complete
-from arml.lab.catalogue import LEARNERS, find_method, method_names
+from arml.lab.catalogue import GRID, LEARNERS, METHODS, find_method
 from arml.lab.learners import VATSettings
 from arml.lab.learners.vat import RECIPE_XI
 from arml.lab.run_kinds import SemiSupervised
@@ -17,7 +18,7 @@ def test_every_name_a_run_may_have_becomes_an_object(tmp_path):
     for learner in LEARNERS["ssl"]:
         parts = make(SemiSupervised(learner=learner, method="uniform"), tmp_path)
         assert (parts.reweighter is None) == (learner == "supervised")
-    for method in method_names():
+    for method in (*METHODS, *GRID):
         parts = make(SemiSupervised(method=method), tmp_path)
         assert (parts.noise is not None) == (method == "arml_full")
     assert make(SemiSupervised(method="grid-0.5"), tmp_path).reweighter.weights == {
@@ -70,9 +71,14 @@ def test_supervised_learning_may_have_a_batch_of_its_own(tmp_path):
 
 
 def test_gradnorm_measures_on_the_last_shared_layer(tmp_path):
-    for network, layer in (("small-32", "layer3"), ("wrn-10-1", "group3.0"), ("wrn-16-1", "group3.1")):
+    """The last tensor with weights before the features: one convolution, not the block around it."""
+    layers = {"small-32": "layer3.0", "wrn-10-1": "group3.0.residual.3", "wrn-16-1": "group3.1.residual.3"}
+    for network, layer in layers.items():
         parts = make(SemiSupervised(method="gradnorm", network=network), tmp_path)
         assert parts.reweighter.method.layer == layer
+        assert isinstance(parts.network.trunk.get_submodule(layer), nn.Conv2d)
+        convolutions = [name for name, part in parts.network.trunk.named_modules() if isinstance(part, nn.Conv2d)]
+        assert layer == [name for name in convolutions if not name.endswith("shortcut")][-1]
 
 
 def test_unknown_names_list_the_known_ones(tmp_path):

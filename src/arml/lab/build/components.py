@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from torch.optim import SGD, Adam, Optimizer
 
 from arml.convergence import Convergence
-from arml.lab.catalogue import GRID, LEARNERS, find_method
+from arml.lab.catalogue import GRID_SEARCH, GRIDS, LEARNERS, find_method
 from arml.lab.models.network import Network, Trunk
 from arml.lab.run import Run
 from arml.langevin import Langevin
@@ -53,8 +53,11 @@ def make_reweighter(
         return None
     if not run.line().method and run.method != "uniform":
         raise ValueError(_refusal(run))
-    if run.method in GRID and len(tasks) != 2:
-        raise ValueError(f"The grid search weights two auxiliary tasks. Got {len(tasks)}: {', '.join(tasks)}.")
+    if run.method.startswith(GRID_SEARCH) and run.method not in GRIDS.get(len(tasks), {}):
+        raise ValueError(
+            f"The grid search weights two auxiliary tasks, by grid-A, or three, by grid-A-B-C. Got {run.method} for "
+            f"{len(tasks)}: {', '.join(tasks)}."
+        )
     facts = find_method(run.method)
     return Reweighter(
         _set_step_size(facts.make(trunk), run.weight_lr),

@@ -42,7 +42,7 @@ class S4LSettings:
             raise ValueError(f"S4L: `tasks` should be some of {', '.join(TASKS)}. Got {self.tasks!r}.")
         if self.exemplar_offset < 1:
             raise ValueError(
-                f"S4L: `exemplar_offset` should be at least 1, so that no loss is below 0. Got {self.exemplar_offset!r}."
+                f"S4L: `exemplar_offset` should be at least 1: no loss may be negative. Got {self.exemplar_offset!r}."
             )
 
 

@@ -128,6 +128,10 @@ class Run(ABC):
     def reference(self) -> Line:
         """The line this run is compared with: equal weights."""
 
+    def measure(self) -> str:
+        """The name of the measure that chooses the network."""
+        return "error"
+
     def score(self, metrics: Mapping[str, float]) -> float:
         """What networks, and points of a grid, are chosen by on validation examples. Less is better."""
         return metrics["error"]

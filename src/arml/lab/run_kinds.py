@@ -118,6 +118,10 @@ class MultiLabel(Run):
         """All targets, with equal weights."""
         return Line("joint", "uniform")
 
+    def measure(self) -> str:
+        """The measure named by ``select``."""
+        return self.select
+
     def score(self, metrics: Mapping[str, float]) -> float:
         """The measure named by ``select``; the error for targets that have no other, such as numbers."""
         return metrics["error"] if self.select not in metrics or self.select == "error" else -metrics[self.select]

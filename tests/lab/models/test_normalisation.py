@@ -76,3 +76,10 @@ def test_a_network_without_batch_norm_has_nothing_to_borrow():
     assert statistics == {}
     with normalise_by(statistics):
         assert_close(network(x), first, **EXACT)
+
+
+def test_statistics_that_nobody_needs_are_not_collected():
+    network = small_network()
+    with watch_statistics(network, needed=False) as statistics:
+        network(torch.randn(2, 1, 8, 8, dtype=torch.float64))
+    assert statistics == {}

@@ -95,7 +95,7 @@ class JiGen(DomainLearner):
         sources = leave_out_target(batch)
         order = self._orders(sources, generator)
         cut = self._grey(self.images(sources, order, generator), generator)
-        with watch_statistics(network) as statistics:
+        with watch_statistics(network, needed=len(batch.y) > 0) as statistics:
             features = network.features(shuffle_tiles(cut, self.permutations[order.cpu()]))
         classes = self._class_losses(network.head("class", features), order, sources)
         _, puzzles = domain_means(jigsaw(network, features, order), sources)

@@ -82,7 +82,7 @@ class Baseline(SourceTasks):
         """One pass over the sources' images, and one over the target's that leaves no trace."""
         del step
         sources = leave_out_target(batch)
-        with watch_statistics(network) as statistics:
+        with watch_statistics(network, needed=len(batch.y) > 0) as statistics:
             logits = network(self.augment(all_images(sources), generator))
         _, aux = class_losses(logits, sources)
         return steering_loss(network, batch, self.augment, statistics, generator), aux

@@ -23,8 +23,8 @@ Statistics: TypeAlias = dict[_BatchNorm, Moments]
 
 
 @contextmanager
-def watch_statistics(network: nn.Module) -> Iterator[Statistics]:
-    """Collects the statistics of the pass inside; none for networks without BatchNorm."""
+def watch_statistics(network: nn.Module, *, needed: bool = True) -> Iterator[Statistics]:
+    """Collects the statistics of the pass inside, if they are needed; none for networks without BatchNorm."""
     found: Statistics = {}
 
     def see(layer: _BatchNorm, inputs: tuple[Tensor, ...]) -> None:
@@ -34,7 +34,7 @@ def watch_statistics(network: nn.Module) -> Iterator[Statistics]:
         found[layer] = Moments(mean, variance)
 
     with ExitStack() as hooks:
-        for layer in _layers(network):
+        for layer in _layers(network) if needed else ():
             hooks.enter_context(layer.register_forward_pre_hook(see))
         yield found
 

@@ -29,8 +29,8 @@ class SemiSupervised(Run):
     dataset: Literal["digits", "mnist5k", "cifar10", "svhn"] = "digits"
     """Images to learn from. digits and mnist5k are embedded; cifar10 and svhn are read from the data folder."""
     learner: SemiSupervisedName = "s4l"
-    """What to learn from unlabelled images: nothing (supervised), rotation and exemplar (s4l), or consistency. --method
-    weights the losses of s4l; all others have the weights of their papers."""
+    """What to learn from unlabelled images: nothing (supervised), rotation and exemplar (s4l), or consistency.
+    Only the losses of s4l are weighted by --method; all others have the weights of their papers."""
     labels: int = 50
     """Labelled training images, balanced over classes."""
     batch_labelled: int = 32

@@ -39,7 +39,7 @@ def settle_method(run: R) -> R:
 
 def _refusal(run: Run) -> str:
     return (
-        f"The losses of {run.line().learner} have the weights of its paper, which no method learns. "
+        f"{run.line().learner} has no losses that a method weights: they are weighted as in its paper, if it has any. "
         f"Got --method {run.method}. Leave --method out, or choose a learner whose tasks are weighted: "
         f"{', '.join(name for name in LEARNERS[run.setting] if name in run.weighted)}."
     )

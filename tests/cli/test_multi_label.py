@@ -43,7 +43,7 @@ def test_a_table_of_ones_own_works_with_one_command(table, tmp_path):
         (["--main", "ill", "--aux", "[/bold]"], "Unknown column '[/bold]'"),
         (["--main", "ill", "--aux", "ill"], "ill"),
         (["--main", "ill", "--aux", "score", "--network", "small-32"], "no network for rows of a table"),
-        (["--main", "ill", "--aux", "score", "--method", "grid-1"], "two auxiliary tasks. Got 1: score"),
+        (["--main", "ill", "--aux", "score", "--method", "grid-1"], "Got grid-1 for 1: score"),
         (["--main", "ill", "--aux", "score", "--labels", "1000"], "at most"),
     ],
 )

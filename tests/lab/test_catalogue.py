@@ -1,5 +1,6 @@
 """The catalogue says what the classes do."""
 
+import itertools
 import re
 from dataclasses import replace
 from typing import get_args
@@ -13,10 +14,12 @@ from arml.lab.build import domains, multi_label, semi_supervised
 from arml.lab.catalogue import (
     COMPARED_METHODS,
     GRID,
+    GRIDS,
     LEARNERS,
     METHODS,
     MethodFacts,
     find_method,
+    grid_for,
     method_names,
 )
 from arml.lab.experiments import domain_runs, multi_label_runs, semi_supervised_runs
@@ -58,7 +61,7 @@ def conflicting(factor: float) -> torch.Tensor:
     return g @ g.T
 
 
-@pytest.mark.parametrize("name", method_names())
+@pytest.mark.parametrize("name", [*METHODS, *GRID])
 def test_learned_and_steered_are_what_the_class_does(name):
     facts = find_method(name)
     weights, turned = (learn(facts, conflicting(factor)) for factor in (1.0, -2.0))
@@ -116,7 +119,7 @@ def test_labels_of_the_target_train_the_network_where_the_catalogue_says_so(name
 
 def test_the_command_line_offers_what_the_catalogue_has():
     types = {field.name: field.type for field in Run.__dataclass_fields__.values()}
-    assert get_args(types["method"]) == (*METHODS, *GRID)
+    assert get_args(types["method"]) == (*METHODS, *GRID, *GRIDS[3]) == method_names()
     for kind in (SemiSupervised, MultiLabel, Domains):
         assert get_args(kind.__dataclass_fields__["learner"].type) == tuple(LEARNERS[kind.setting])
 
@@ -142,3 +145,23 @@ def test_reports_know_every_line():
             assert uses_labels(blind.line()) == facts.trains_on_main
     assert ARMLS == ("arml", "gated_arml", "arml_full")
     assert set(FIXED) == {"uniform", "grid"}
+
+
+@pytest.mark.parametrize("num_tasks", [2, 3])
+def test_the_grid_covers_the_simplex_in_steps_of_a_half(num_tasks):
+    weights = {name: facts.make(Trunk()).weights for name, facts in grid_for(num_tasks).items()}
+    halves = [w for w in itertools.product(range(2 * num_tasks + 1), repeat=num_tasks) if sum(w) == 2 * num_tasks]
+    assert sorted(weights.values()) == [tuple(half / 2 for half in w) for w in halves]
+    assert len(set(weights)) == len(halves) == {2: 5, 3: 28}[num_tasks]
+    assert find_method("grid-0.5-1-1.5").make(Trunk()).weights == (0.5, 1.0, 1.5)
+    assert find_method("grid-0.5").make(Trunk()).weights == (0.5, 1.5)
+
+
+def test_a_grid_over_other_numbers_of_tasks_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"two or three auxiliary tasks. Got 4"):
+        grid_for(4)
+    with pytest.raises(ValueError, match=r"two auxiliary tasks, by grid-A, or three.*Got grid-0.5 for 4: mnist5k"):
+        make(replace(SMALL["dg"], method="grid-0.5"), tmp_path)
+    run = replace(SMALL["dg"], method="grid-0.5-1-1.5", leave_out=("misleading",))
+    assert list(make(run, tmp_path).reweighter.weights.values()) == [0.5, 1.0, 1.5]
+    assert run.line().method == "grid"

@@ -4,9 +4,9 @@ To add a method, write its file in ``arml/methods`` and one line in ``METHODS`` 
 every comparison includes it unless it is marked ``compared=False``, and tables know its title.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import product
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from arml.methods import (
@@ -124,18 +124,40 @@ GRID_SEARCH = "grid"
 """The line of a table that holds the best point of a grid search."""
 
 
-def _grid_point(first: float) -> MethodFacts:
-    """Fixed weights of two auxiliary tasks: ``first`` and 2 - ``first``."""
-    return MethodFacts(partial(_fixed_pair, first), "", learned=False, steered=False)
+def _grid_points(num_tasks: int, step: float = 0.5) -> dict[str, MethodFacts]:
+    """Fixed weights of ``num_tasks`` tasks, multiples of ``step`` that sum to ``num_tasks``, by name."""
+    parts = round(num_tasks / step)
+    points = [weights for weights in product(range(parts + 1), repeat=num_tasks) if sum(weights) == parts]
+    return {_grid_name(point): _grid_point(point) for point in ([step * w for w in weights] for weights in points)}
 
 
-def _fixed_pair(first: float, trunk: HasLastLayer) -> Fixed:
-    del trunk
-    return Fixed((first, 2 - first))
+def _grid_name(weights: Sequence[float]) -> str:
+    """All weights; of two, the first, which determines the other."""
+    return "-".join([GRID_SEARCH, *(f"{weight:g}" for weight in (weights[:1] if len(weights) == 2 else weights))])
 
 
-GRID: dict[str, MethodFacts] = {f"{GRID_SEARCH}-{first:g}": _grid_point(first) for first in (0, 0.5, 1, 1.5, 2)}
-"""The points of the grid search over two auxiliary tasks, by name."""
+def _grid_point(weights: Sequence[float]) -> MethodFacts:
+    return MethodFacts(lambda _: Fixed(weights), "", learned=False, steered=False)
+
+
+GRID: dict[str, MethodFacts] = _grid_points(2)
+"""The points of the grid search over two auxiliary tasks, by name: grid-A gives them the weights A and 2 - A."""
+GRIDS: dict[int, dict[str, MethodFacts]] = {2: GRID, 3: _grid_points(3)}
+"""The grids by number of auxiliary tasks; grid-A-B-C gives three of them these weights. More would take too long."""
+
+
+def grid_for(num_tasks: int) -> dict[str, MethodFacts]:
+    """The points of the grid search over so many auxiliary tasks, by name.
+
+    >>> list(grid_for(2))
+    ['grid-0', 'grid-0.5', 'grid-1', 'grid-1.5', 'grid-2']
+    >>> len(grid_for(3)), "grid-0.5-1-1.5" in grid_for(3)
+    (28, True)
+    """
+    if num_tasks not in GRIDS:
+        raise ValueError(f"The grid search is for two or three auxiliary tasks. Got {num_tasks}. Leave --grid out.")
+    return GRIDS[num_tasks]
+
 
 _OLIVER = "as in Oliver et al., Realistic Evaluation of Deep Semi-Supervised Learning Algorithms, NeurIPS 2018"
 
@@ -170,12 +192,12 @@ LEARNERS: dict[str, dict[str, LearnerFacts]] = {
 
 def method_names() -> tuple[str, ...]:
     """Every name that ``--method`` takes."""
-    return (*METHODS, *GRID)
+    return (*METHODS, *GRID, *GRIDS[3])
 
 
 def find_method(name: str) -> MethodFacts:
     """The facts about a method or a point of the grid search."""
-    return choose({**METHODS, **GRID}, name, "method")
+    return choose({**METHODS, **GRID, **GRIDS[3]}, name, "method")
 
 
 def weighted_learners(setting: str) -> frozenset[str]:

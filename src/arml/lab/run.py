@@ -51,7 +51,8 @@ class Run(ABC):
     """Learners whose auxiliary tasks a method weights."""
 
     method: MethodName = "arml"
-    """How auxiliary losses are weighted; arml_full has two stages, grid-A gives two tasks the weights A and 2 - A."""
+    """How auxiliary losses are weighted; arml_full has two stages, grid-A gives two tasks the weights A and 2 - A,
+    grid-A-B-C gives three tasks these weights."""
     seed: int = 0
     """Seeds the split, the initial network, the batches and the augmentation."""
     steps: int = 200
@@ -127,6 +128,10 @@ class Run(ABC):
     @abstractmethod
     def reference(self) -> Line:
         """The line this run is compared with: equal weights."""
+
+    def measure(self) -> str:
+        """The name of the measure that chooses the network."""
+        return "error"
 
     def score(self, metrics: Mapping[str, float]) -> float:
         """What networks, and points of a grid, are chosen by on validation examples. Less is better."""

@@ -29,15 +29,27 @@ class SemiSupervised(Run):
     dataset: Literal["digits", "mnist5k", "cifar10", "svhn"] = "digits"
     """Images to learn from. digits and mnist5k are embedded; cifar10 and svhn are read from the data folder."""
     learner: SemiSupervisedName = "s4l"
-    """What to learn from unlabelled images: nothing (supervised), rotation and exemplar (s4l), or consistency."""
+    """What to learn from unlabelled images: nothing (supervised), rotation and exemplar (s4l), or consistency.
+    Only the losses of s4l are weighted by --method; all others have the weights of their papers."""
     labels: int = 50
     """Labelled training images, balanced over classes."""
     batch_labelled: int = 32
     """Labelled images per step."""
     batch_unlabelled: int = 32
     """Unlabelled images per step."""
+    supervised_batch: int | None = None
+    """Labelled images per step of supervised, which has no unlabelled ones; none: --batch-labelled."""
     labelled_in_pool: bool = True
     """Whether labelled images also count as unlabelled ones."""
+    as_released: bool = False
+    """Where the authors' release departs from the paper's text, follow the release: s4l's student view is also
+    augmented as for the main task, its exemplar loss is 2 - cos, and the finite difference of vat is over 1e-6."""
+
+    def __post_init__(self) -> None:
+        """Refuses an empty batch of supervised learning, too."""
+        super().__post_init__()
+        if self.supervised_batch is not None:
+            check_at_least(self, 1, ["supervised_batch"])
 
     def subject(self) -> Subject:
         """Data set and number of labels."""
@@ -105,6 +117,10 @@ class MultiLabel(Run):
     def reference(self) -> Line:
         """All targets, with equal weights."""
         return Line("joint", "uniform")
+
+    def measure(self) -> str:
+        """The measure named by ``select``."""
+        return self.select
 
     def score(self, metrics: Mapping[str, float]) -> float:
         """The measure named by ``select``; the error for targets that have no other, such as numbers."""

@@ -5,8 +5,8 @@ import torch
 from lab.own_data import write_shades
 from lab.parts import make
 
-from arml.lab.build import Folders
-from arml.lab.build.domains import DATASETS, LEARNERS, complete
+from arml.lab.build import Folders, complete
+from arml.lab.build.domains import DATASETS, LEARNERS
 from arml.lab.build.settings import check_data
 from arml.lab.experiments.domain_runs import Table
 from arml.lab.run_kinds import Domains
@@ -68,6 +68,27 @@ def test_learners_that_use_no_target_label_see_no_target_image(tmp_path):
         assert len(parts.batches.next().y) == seen
 
 
+@pytest.mark.parametrize("learner", ["baseline", "jigen"])
+def test_weightings_of_a_learner_that_only_steers_differ_in_nothing_but_the_weights(learner, tmp_path):
+    """ARML with steps of nothing is the same network as equal weights, which see no target image: to the last bit."""
+
+    def train_four_steps(**options):
+        run = Domains(learner=learner, network="small-16", batch_source=6, steps=4, **options)
+        parts = make(run, tmp_path)
+        for step in range(4):
+            descend(parts, losses_of(parts, step))
+        return parts
+
+    equal, steered = train_four_steps(method="uniform"), train_four_steps(method="arml", weight_lr=1e-30)
+    assert set(steered.reweighter.weights.values()) == {1.0}
+    assert len(steered.batches.next().y) == 20
+    assert len(equal.batches.next().y) == 0
+    torch.testing.assert_close(steered.network.state_dict(), equal.network.state_dict(), rtol=0, atol=0)
+    # The comparison can fail: a step that moves the weights moves the network.
+    moved = train_four_steps(method="arml", weight_lr=0.05, every=1)
+    assert not torch.equal(moved.network.trunk.layer1[0].weight, equal.network.trunk.layer1[0].weight)
+
+
 def test_without_shots_nothing_is_reweighted():
     assert complete(Domains(shots=0, method="arml")).method == "uniform"
     runs = Table(shot_counts=(0, 1), learners=("jt",), methods=("uniform", "arml")).runs(Domains(), seeds=1)
@@ -112,7 +133,10 @@ def test_fada_is_not_chosen_before_it_adapts(tmp_path, monkeypatch):
 
 def test_learners_that_are_not_reweighted_have_equal_weights():
     assert complete(Domains(learner="shape_bias", method="arml")).method == "uniform"
+    assert complete(Domains(learner="main_only")).method == "uniform"
     assert complete(Domains(learner="jigen", method="arml")).method == "arml"
+    with pytest.raises(ValueError, match=r"dsam.*Got --method ol_aux.*: baseline, jt, fada, jigen\."):
+        complete(Domains(learner="dsam", method="ol_aux"))
 
 
 def test_an_unknown_source_to_leave_out_is_refused(tmp_path):

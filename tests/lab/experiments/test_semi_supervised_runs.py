@@ -10,6 +10,7 @@ def test_the_paper_preset_is_the_papers_protocol():
     run = ssl.paper("cifar10")
     assert (run.steps, run.labels, run.network) == (200_000, 4000, "wrn-28-2")
     assert run.batch_labelled + run.batch_unlabelled == 256
+    assert run.supervised_batch == 256, "a batch is 256 images, and supervised learning has no unlabelled ones"
     assert run.lr_drop_at[0] * run.steps == 160_000
     assert LEARNERS["s4l"](run, DATASETS["cifar10"]).settings.lr == 0.005
     assert run.lr_drop * 0.005 == pytest.approx(0.001)

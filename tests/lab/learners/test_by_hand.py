@@ -1,12 +1,14 @@
 """Every learner's losses on a case worked by hand: two pixels are the logits, and (ln 3, 0) means p = (3/4, 1/4)."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn, tensor
 from torch.testing import assert_close
 
+from arml import AdaLoss, Signals
 from arml.lab.data.augment import Augment
 from arml.lab.learners import (
     S4L,
@@ -166,6 +168,54 @@ def test_s4l():
     assert_close(main, number(LABELLED))
     assert_close(aux["rotation"], number((math.log(6) - LN3 / 4 + 3 * math.log(4)) / 4))
     assert_close(aux["exemplar"], number((1 - 3**0.5 / 2 + 3) / 4))
+
+
+def test_the_student_s_view_of_the_paper_and_of_the_release():
+    """The paper flips, adds noise and covers; in the release the main task's augmentation follows, as in every pass."""
+
+    def student_views(settings, augment):
+        learner, seen = S4L(settings, augment), []
+        network = Network(nn.Flatten(), 4, {"class": 2, **learner.heads}).double()
+        network.trunk.register_forward_hook(lambda _, inputs, features: seen.append(inputs[0]))
+        bright = torch.ones(4, 1, 2, 2, dtype=torch.float64)
+        losses_of(learner, network, Batch(bright, tensor([0, 1, 0, 1]), bright))
+        return seen[-1]
+
+    def times_ten(x, generator):
+        del generator
+        return 10 * x
+
+    exemplar = S4LSettings(tasks=("exemplar",), noise=0.0)
+    paper = student_views(exemplar, times_ten)
+    assert set(paper.unique().tolist()) == {0.0, 1.0}
+    released = student_views(replace(exemplar, augment_student=True), times_ten)
+    assert_close(released, 10 * paper, rtol=0, atol=0)
+
+
+def test_the_offset_of_the_exemplar_loss_changes_no_gradient_and_bounds_the_weight_of_adaloss():
+    """AdaLoss divides by the loss: by 1 - cos, near 0 for good features, or in the release by 2 - cos, at least 1."""
+    bright = torch.ones(2, 1, 2, 2, dtype=torch.float64)
+
+    def exemplar_of(settings):
+        network = Network(nn.Sequential(nn.Flatten(), nn.Linear(4, 4)), 4, {"class": 2}).double()
+        torch.nn.init.eye_(network.trunk[1].weight)
+        _, aux = losses_of(S4L(settings, STILL), network, Batch(bright, tensor([0, 1]), bright))
+        (slope,) = torch.autograd.grad(aux["exemplar"], network.trunk[1].weight, retain_graph=True)
+        signals = Signals(torch.stack([number(1.0), aux["exemplar"].detach()]))
+        weights, _ = AdaLoss().update(AdaLoss().init(signals.losses), signals)
+        return aux["exemplar"].detach(), slope, float(weights[1])
+
+    torch.manual_seed(0)
+    ours, slope, weight = exemplar_of(S4LSettings(tasks=("exemplar",), noise=0.0))
+    torch.manual_seed(0)
+    released, same_slope, bounded = exemplar_of(S4LSettings(tasks=("exemplar",), noise=0.0, exemplar_offset=2.0))
+    assert_close(released, ours + 1)
+    assert_close(same_slope, slope)
+    assert weight == pytest.approx(1 / float(ours), rel=1e-4)
+    assert bounded == pytest.approx(1 / (1 + float(ours)), rel=1e-4)
+    assert bounded <= 1 < weight
+    with pytest.raises(ValueError, match=r"`exemplar_offset` should be at least 1.*Got 0"):
+        S4LSettings(exemplar_offset=0.0)
 
 
 @pytest.mark.parametrize("tasks", [("rotation",), ("exemplar",)])

@@ -75,7 +75,7 @@ def train(network, learner, batches, generator, optimizer):
     for step, batch in batches:
         main, aux = learner.losses(network, batch, step, generator)
         optimizer.zero_grad()
-        sum(aux.values(), start=0.0 if main is None else main).backward()
+        sum(aux.values(), start=main if main is not None and (learner.train_on_main or not aux) else 0.0).backward()
         optimizer.step()
         learner.after_step(network)
 
@@ -105,8 +105,9 @@ def test_one_pass_moves_the_statistics(make):
     hook = network.trunk.layer1.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     learner.losses(network, batch, STEP, seeded())
     hook.remove()
-    (x,) = seen
-    assert len(x) == {"TargetOnly": 10, "DSAM": 24}.get(type(learner).__name__, 34)
+    x, *steering = seen
+    assert len(x) == {"TargetOnly": 10, "JointTraining": 34, "FADA": 34}.get(type(learner).__name__, 24)
+    assert [len(others) for others in steering] == ([10] if learner.tasks and not learner.train_on_main else [])
     twin(x)
     assert_close(dict(network.trunk.named_buffers()), dict(twin.named_buffers()), **EXACT)
 
@@ -227,11 +228,12 @@ def test_the_target_alone_by_hand():
         TargetOnly(DomainSettings(), STILL).losses(reader(), by_hand()._replace(x=pixels(), y=tensor([])), 0, seeded())
 
 
-def pooled(network, batch):
-    """The cross-entropy of the sources' images, in a pass with all."""
-    images = [batch.x, *(x for x, _ in batch.sources.values())]
+def pooled(network, batch, *, with_target):
+    """The cross-entropy of the sources' images, in a pass with or without the target's."""
+    target = batch.x if with_target else batch.x[:0]
+    images = [target, *(x for x, _ in batch.sources.values())]
     labels = torch.cat([y for _, y in batch.sources.values()])
-    return F.cross_entropy(network(torch.cat(images))[len(batch.x) :], labels)
+    return F.cross_entropy(network(torch.cat(images))[len(target) :], labels)
 
 
 @pytest.mark.parametrize("kind", [Baseline, JointTraining])
@@ -244,7 +246,25 @@ def test_equal_weights_are_deep_all(kind):
     )
     main, aux = learner.losses(network, batch, 0, seeded())
     extra = main if kind is JointTraining else 0
-    assert_close(reweighter(main, aux), pooled(network, batch) + extra)
+    assert_close(reweighter(main, aux), pooled(network, batch, with_target=kind is JointTraining) + extra)
+
+
+def test_learners_that_are_only_steered_do_not_notice_the_target(make_with_tasks):
+    """Without the target's images, or with other ones, the losses of the sources are the same to the last bit."""
+    learner = make_with_tasks()
+    network, batch = started(learner), a_batch()
+    given, none, other = (batch, batch._replace(x=batch.x[:0], y=batch.y[:0]), batch._replace(x=3 * batch.x + 1))
+    network_states, losses, draws = [], [], []
+    for one in (given, none, other):
+        twin, generator = deepcopy(network), seeded()
+        losses.append(learner.losses(twin, one, STEP, generator)[1])
+        network_states.append(twin.state_dict())
+        draws.append(generator.get_state())
+    same = all(torch.equal(losses[0][name], other[name]) for other in losses[1:] for name in learner.tasks)
+    assert same == (not learner.train_on_main)
+    if not learner.train_on_main:
+        assert_close(network_states[1:], [network_states[0]] * 2, **EXACT)
+        assert_close(draws[1:], [draws[0]] * 2, **EXACT)
 
 
 def test_the_baseline_is_steered_and_not_trained_by_the_target():

@@ -31,7 +31,7 @@ from arml.lab.learners.dsam import DSAM, DSAMSettings
 from arml.lab.learners.fada import FADA, FADASettings
 from arml.lab.learners.jigen import JiGen, JiGenSettings
 from arml.lab.learners.joint_targets import JointTargets, MainTarget
-from arml.lab.learners.joint_training import DomainSettings, JointTraining, TargetOnly
+from arml.lab.learners.joint_training import Baseline, DomainSettings, JointTraining, TargetOnly
 from arml.lab.learners.shape_bias import ShapeBias, ShapeBiasSettings
 from arml.lab.models import small
 from arml.lab.tasks.attributes import Attributes
@@ -149,12 +149,6 @@ JIGEN = JiGenSettings(bias=0.5, num_permutations=3)
 ONE_PASS = {
     "target_only": (lambda: TargetOnly(DomainSettings(), AUGMENT), domain_batch, 2),
     "joint": (lambda: JointTraining(DomainSettings(), SOURCES, AUGMENT), domain_batch, 9),
-    "jigen": (lambda: JiGen(JIGEN, SOURCES, AUGMENT), domain_batch, 9),
-    "shape_bias": (
-        lambda: ShapeBias(ShapeBiasSettings(bias=0.5, num_permutations=3), SOURCES, AUGMENT),
-        domain_batch,
-        9,
-    ),
     "fada": (lambda: FADA(FADASettings(), SOURCES, AUGMENT, steps=4), domain_batch, 9),
     "dsam": (lambda: DSAM(DSAMSettings(), SOURCES, AUGMENT), domain_batch, 7),
     "main_target": (lambda: MainTarget(attributes("old"), AUGMENT), attribute_batch, X),
@@ -166,6 +160,26 @@ ONE_PASS = {
 def test_all_other_learners_need_one_pass(make, batch, images):
     found = passes_of(make(), batch())
     assert found == Passes([images], [], [], [images], found.heads)
+
+
+STEERED = {
+    "baseline": lambda: Baseline(DomainSettings(), SOURCES, AUGMENT),
+    "jigen": lambda: JiGen(JIGEN, SOURCES, AUGMENT),
+    "shape_bias": lambda: ShapeBias(ShapeBiasSettings(bias=0.5, num_permutations=3), SOURCES, AUGMENT),
+}
+
+
+@pytest.mark.parametrize("make", STEERED.values(), ids=STEERED)
+def test_a_target_that_only_steers_has_a_pass_of_its_own(make):
+    """One pass over the sources' images, and one over the target's, if there are any."""
+    batch = domain_batch()
+    found = passes_of(make(), batch)
+    assert found == Passes([7, 2], [], [], [2, 7], found.heads)
+    learner, alone = make(), Passes()
+    network = learner.network(small(num_features=FEATURES), 10)
+    with counted(alone):
+        learner.losses(network, batch._replace(x=batch.x[:0], y=batch.y[:0]), 20, torch.Generator().manual_seed(0))
+    assert alone.with_graph == [7]
 
 
 class Operations(TorchDispatchMode):

@@ -17,10 +17,14 @@ COUNT = 400
 
 
 class Watched(nn.Module):
-    """A trunk that keeps the images it was shown."""
+    """A trunk that keeps the images it was shown: those of the sources, and then those of the target."""
+
+    def __init__(self):
+        super().__init__()
+        self.passes = []
 
     def forward(self, x):
-        self.seen = x
+        self.passes.append(x)
         return x.flatten(1)
 
 
@@ -42,7 +46,8 @@ def seen_by(kind, settings, *stylise, batch=None):
     learner = kind(settings, SOURCES, STILL, *stylise)
     network = Network(Watched(), 9, {"class": 2, **learner.heads})
     losses = learner.losses(network, batch or a_batch(), 0, torch.Generator().manual_seed(0))
-    return network.trunk.seen.split([6, COUNT, COUNT]), losses
+    sources, target = network.trunk.passes
+    return (target, *sources.split([COUNT, COUNT])), losses
 
 
 def test_half_of_the_shuffled_images_have_the_style_of_the_other_source():

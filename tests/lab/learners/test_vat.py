@@ -1,5 +1,7 @@
 """The direction that virtual adversarial training finds."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import nn
@@ -8,7 +10,7 @@ from torch.testing import assert_close
 from arml.lab.data.augment import Augment
 from arml.lab.learners import VAT, Batch, VATSettings
 from arml.lab.learners.distances import entropy, kl
-from arml.lab.learners.vat import perturbation
+from arml.lab.learners.vat import RECIPE_XI, perturbation
 from arml.lab.models import Network, keep_statistics, small, wrn
 
 STILL = Augment(flip=False, shift=0, noise=0.0)
@@ -60,6 +62,26 @@ def test_it_is_the_direction_of_one_power_iteration():
         p = network(image[None])[0].softmax(0).detach()
         expected = jacobian.T @ (p.diag() - p.outer(p)) @ jacobian @ start.flatten()
         assert_close(found.flatten(), expected / expected.norm(), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("make", [lambda: small(num_features=16), lambda: wrn(10, 1, 1, bn_momentum=0.1)])
+def test_in_float32_it_is_the_direction_of_float64(make):
+    """The recipe's step is lost in rounding; ours computes what the formula says."""
+    torch.manual_seed(0)
+    u = torch.randn(24, 1, 8, 8)
+    network = confident(make(), u)
+    twin = deepcopy(network).double()
+
+    def direction(network, u, xi):
+        with keep_statistics(network):
+            return perturbation(network, u, VATSettings(epsilon=1.0, xi=xi), seeded())[1].flatten(1).double()
+
+    exact = direction(twin, u.double(), 1e-6)
+    assert_close(direction(twin, u.double(), 1e-5), exact, rtol=0, atol=1e-3)  # the exact one does not depend on xi
+    cosines = (direction(network, u, VATSettings().xi) * exact).sum(1)
+    assert cosines.mean() > 0.99
+    assert cosines.min() > 0.95
+    assert (direction(network, u, RECIPE_XI) * exact).sum(1).mean() < 0.7
 
 
 def test_an_image_that_nothing_depends_on_is_left_as_it_is():

@@ -47,7 +47,7 @@ def test_the_number_of_parameters_is_the_published_one():
 
 def test_the_last_layer_is_a_part_with_weights():
     trunk = resnet18()
-    assert isinstance(trunk.get_submodule(trunk.last_layer), BasicBlock)
+    assert trunk.get_submodule(trunk.last_layer) is trunk.layer4[1].conv2
 
 
 def without_norm(channels):

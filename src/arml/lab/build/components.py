@@ -3,18 +3,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from torch.optim import SGD, Adam, Optimizer
 
 from arml.convergence import Convergence
-from arml.lab.catalogue import GRID, find_method
+from arml.lab.catalogue import GRID_SEARCH, GRIDS, LEARNERS, find_method
 from arml.lab.models.network import Network, Trunk
 from arml.lab.run import Run
 from arml.langevin import Langevin
 from arml.methods import ARML, OLAUX, GatedARML, Method
 from arml.reweighter import Reweighter
 from arml.schedule import Growing
+
+R = TypeVar("R", bound=Run)
 
 
 def make_optimizer(run: Run, network: Network, lr: float) -> Optimizer:
@@ -24,14 +26,39 @@ def make_optimizer(run: Run, network: Network, lr: float) -> Optimizer:
     return Adam(network.parameters(), lr, weight_decay=run.weight_decay, fused=True)
 
 
+def settle_method(run: R) -> R:
+    """``run`` with equal weights if no method weights the losses of its learner, so that its record tells the truth.
+
+    The default method is dropped; one that was asked for is refused.
+    """
+    if run.line().method or run.method == "uniform":
+        return run
+    if run.method != Run.method:
+        raise ValueError(_refusal(run))
+    return replace(run, method="uniform")
+
+
+def _refusal(run: Run) -> str:
+    return (
+        f"{run.line().learner} has no losses that a method weights: they are weighted as in its paper, if it has any. "
+        f"Got --method {run.method}. Leave --method out, or choose a learner whose tasks are weighted: "
+        f"{', '.join(name for name in LEARNERS[run.setting] if name in run.weighted)}."
+    )
+
+
 def make_reweighter(
     run: Run, tasks: Sequence[str], trunk: Trunk, *, aux_scale: float, train_on_main: bool
 ) -> Reweighter | None:
     """The run's method over ``tasks``; ``None`` if there are none."""
     if not tasks:
         return None
-    if run.method in GRID and len(tasks) != 2:
-        raise ValueError(f"The grid search weights two auxiliary tasks. Got {len(tasks)}: {', '.join(tasks)}.")
+    if not run.line().method and run.method != "uniform":
+        raise ValueError(_refusal(run))
+    if run.method.startswith(GRID_SEARCH) and run.method not in GRIDS.get(len(tasks), {}):
+        raise ValueError(
+            f"The grid search weights two auxiliary tasks, by grid-A, or three, by grid-A-B-C. Got {run.method} for "
+            f"{len(tasks)}: {', '.join(tasks)}."
+        )
     facts = find_method(run.method)
     return Reweighter(
         _set_step_size(facts.make(trunk), run.weight_lr),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from arml.lab.build.components import settle_method
 from arml.lab.build.fingerprints import file_fingerprint, folder_fingerprint
 from arml.lab.build.networks import choose_preprocess
 from arml.lab.build.skeleton import Contribution, Folders, seed_stream
@@ -99,7 +100,7 @@ def contribute(run: Domains, loaded: Loaded) -> Contribution[DomainBatch]:
     draw_seed, network_seed, *orders = (seed_stream(run.seed, number) for number in range(1, 4 + len(sources)))
     learner = choose(LEARNERS, run.learner, "learner")(run, tuple(sources), DATASETS[run.dataset].augment)
     preprocess = choose_preprocess(run.weights, target.x.shape[1])
-    # Where the target's labels neither train nor steer, not even BatchNorm may look at its images.
+    # Where the target's labels neither train nor steer, nothing looks at its images.
     looks = len(few) and (learner.train_on_main or run.method != "uniform")
     from_target = SampledImages(
         _images(target), Sampler(few, min(run.batch_target, len(few)), orders[0]) if looks else None
@@ -187,5 +188,5 @@ def complete(run: Domains) -> Domains:
         )
     run = replace(run, leave_out=split_names(run.leave_out), weights_digest=file_fingerprint(run.weights))
     run = replace(run, folders_digest=folder_fingerprint(run.folders))
-    can_learn = run.learner in run.weighted and run.shots != 0  # without shots nothing steers the weights
-    return run if can_learn else replace(run, method="uniform")
+    # Without shots nothing steers the weights.
+    return settle_method(run if run.shots != 0 else replace(run, method="uniform"))

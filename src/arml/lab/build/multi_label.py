@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from arml.lab.build.components import settle_method
 from arml.lab.build.fingerprints import file_fingerprint
 from arml.lab.build.networks import choose_preprocess
 from arml.lab.build.skeleton import Contribution, Folders, seed_stream
@@ -126,6 +127,7 @@ def complete(run: MultiLabel) -> MultiLabel:
     if run.features and not run.table:
         raise ValueError(f"--features chooses columns of a table; {run.dataset} has its own.")
     aux, features, left_out = (split_names(names) for names in (run.aux, run.features, run.leave_out))
+    run = settle_method(run)
     run = replace(run, aux=aux, features=features, leave_out=left_out, weights_digest=file_fingerprint(run.weights))
     if not run.table:
         return run

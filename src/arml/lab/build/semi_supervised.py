@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from arml.lab.build.components import settle_method
 from arml.lab.build.skeleton import Contribution, Folders, seed_stream
 from arml.lab.catalogue import choose
 from arml.lab.data import Augment, Dataset, GcnZca, Images, Sampler, Scale, cifar10, digits, mnist5k, split, svhn
@@ -23,7 +24,7 @@ from arml.lab.learners.pi_model import PiModel, PiModelSettings
 from arml.lab.learners.pseudo_label import PseudoLabel, PseudoLabelSettings
 from arml.lab.learners.s4l import S4L, S4LSettings
 from arml.lab.learners.supervised import Supervised, SupervisedSettings
-from arml.lab.learners.vat import VAT, VATSettings
+from arml.lab.learners.vat import RECIPE_XI, VAT, VATSettings
 from arml.lab.run_kinds import SemiSupervised
 from arml.lab.train import Evaluate, error_rate
 
@@ -53,7 +54,7 @@ LEARNERS: dict[str, Callable[[SemiSupervised, ImageSource], SemiSupervisedLearne
     "vat": lambda run, source: VAT(_vat_settings(run, source), source.augment),
     "vat_entmin": lambda run, source: VAT(replace(_vat_settings(run, source), entropy=0.06), source.augment),
     "pseudo_label": lambda run, source: PseudoLabel(PseudoLabelSettings(ramp_steps=_ramp(run)), source.augment),
-    "s4l": lambda run, source: S4L(S4LSettings(), source.augment),
+    "s4l": lambda run, source: S4L(_s4l_settings(run), source.augment),
 }
 
 
@@ -88,7 +89,7 @@ def contribute(run: SemiSupervised, loaded: Loaded) -> Contribution[Batch]:
         seed=division,
         include_labelled=run.labelled_in_pool,
     )
-    labelled = Sampler(parts.labelled, run.batch_labelled, order)
+    labelled = Sampler(parts.labelled, _labelled_per_step(run), order)
     unlabelled = Sampler(parts.unlabelled, run.batch_unlabelled, pool)
     validation = Images(dataset.train.x[parts.validation], dataset.train.y[parts.validation])
     return Contribution(
@@ -104,6 +105,11 @@ def contribute(run: SemiSupervised, loaded: Loaded) -> Contribution[Batch]:
         test=_measure_error(dataset.test, preprocess),
         score=run.score,
     )
+
+
+def complete(run: SemiSupervised) -> SemiSupervised:
+    """Sets equal weights where no method learns them."""
+    return settle_method(run)
 
 
 def _measure_error(images: Images, preprocess: Callable[[Tensor], Tensor]) -> Evaluate:
@@ -135,4 +141,14 @@ def _ramp(run: SemiSupervised) -> int:
 
 
 def _vat_settings(run: SemiSupervised, source: ImageSource) -> VATSettings:
-    return VATSettings(epsilon=source.vat_epsilon, ramp_steps=_ramp(run))
+    settings = VATSettings(epsilon=source.vat_epsilon, ramp_steps=_ramp(run))
+    return replace(settings, xi=RECIPE_XI) if run.as_released else settings
+
+
+def _s4l_settings(run: SemiSupervised) -> S4LSettings:
+    return S4LSettings(augment_student=True, exemplar_offset=2.0) if run.as_released else S4LSettings()
+
+
+def _labelled_per_step(run: SemiSupervised) -> int:
+    own = run.supervised_batch if run.learner == "supervised" else None
+    return run.batch_labelled if own is None else own

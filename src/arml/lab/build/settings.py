@@ -49,6 +49,7 @@ SETTINGS: dict[str, Setting] = {
         semi_supervised_runs.DATASETS,
         semi_supervised.load,
         semi_supervised.contribute,
+        semi_supervised.complete,
     ),
     "mlc": Setting(
         MultiLabel,

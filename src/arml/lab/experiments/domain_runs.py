@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, TypeAlias
 
-from arml.lab.catalogue import COMPARED_METHODS, LEARNERS
+from arml.lab.catalogue import COMPARED_METHODS, LEARNERS, grid_for
 from arml.lab.run import MethodName, split_names
 from arml.lab.run_kinds import Domains, DomainsName
 
@@ -79,6 +80,9 @@ class Table:
     """Methods that weight the sources of the other learners."""
     without: tuple[str, ...] = ()
     """Also train the focus without each of these sources in turn, with equal weights, to see whether it helps."""
+    grid: bool = False
+    """With two or three sources: also search a grid of fixed weights of the focus, 5 or 28 runs per seed; validation
+    images of the sources choose the best."""
 
     def runs(self, base: Domains, seeds: int) -> list[Domains]:
         """All runs of the comparison, seed by seed, so that an unfinished sweep can already be reported."""
@@ -94,6 +98,9 @@ class Table:
         for learner in self.learners:
             for method in self._methods(learner, shots):
                 yield replace(base, learner=learner, method=method)
+        if self.grid:
+            for point in grid_for(_num_sources(base)):
+                yield replace(base, learner=self.focus, method=point)
         for name in split_names(self.without):
             if name != base.target:
                 yield replace(base, learner=self.focus, method="uniform", leave_out=(*base.leave_out, name))
@@ -103,6 +110,15 @@ class Table:
         if learner not in Domains.weighted or shots == 0:
             return ("uniform",)
         return self.methods if learner == self.focus else self.beside
+
+
+def _num_sources(run: Domains) -> int:
+    """The number of domains that are neither the target nor left out."""
+    if run.folders:
+        domains = sum(path.is_dir() for path in Path(run.folders).iterdir())
+    else:
+        domains = {"pacs": 4, "digits": 5, "digits_misleading": 5}[run.dataset]
+    return domains - 1 - len(run.leave_out)
 
 
 def default_table(run: Domains) -> Table:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from arml.lab.catalogue import COMPARED_METHODS, GRID
+from arml.lab.catalogue import COMPARED_METHODS, grid_for
 from arml.lab.run import MethodName, split_names
 from arml.lab.run_kinds import MultiLabel
 
@@ -79,7 +79,7 @@ class Table:
     without: tuple[str, ...] = ()
     """Also train without each of these auxiliary targets in turn, with equal weights, to see whether it helps."""
     grid: bool = False
-    """With two auxiliary targets: also search a grid of fixed weights; validation examples choose the best."""
+    """With two or three auxiliary targets: also search a grid of fixed weights; validation examples choose the best."""
 
     def runs(self, base: MultiLabel, seeds: int) -> list[MultiLabel]:
         """All runs of the comparison, seed by seed, so that an unfinished sweep can already be reported."""
@@ -99,7 +99,8 @@ class Table:
     def _lines(self, base: MultiLabel) -> Iterator[MultiLabel]:
         if self.main_only:
             yield replace(base, learner="main_only", method="uniform")
-        for method in (*self.methods, *(GRID if self.grid else ())):
+        points = grid_for(len(set(base.aux) - set(base.leave_out))) if self.grid else ()
+        for method in (*self.methods, *points):
             yield replace(base, learner="joint", method=method)
         for name in split_names(self.without):
             if name != base.main and set(base.aux) != {name}:

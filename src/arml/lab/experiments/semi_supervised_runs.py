@@ -26,10 +26,12 @@ def cpu(dataset: str) -> SemiSupervised:
 def paper(dataset: str) -> SemiSupervised:
     """The protocol of the paper's appendix, with slowly moving BatchNorm statistics as in Oliver et al. (2018).
 
-    200 000 steps of Adam, for S4L at 0.005, a fifth of that after 160 000; 128 labelled and 128 unlabelled images;
-    weights learned at every step. The compared learners have the rates of Oliver et al., whom the paper quotes.
+    200 000 steps of Adam, for S4L at 0.005, a fifth of that after 160 000; 256 images per step, 128 labelled and 128
+    unlabelled ones, or for supervised learning 256 labelled ones; weights learned at every step. The compared learners
+    have the rates of Oliver et al., whom the paper quotes.
     """
     run = replace(_CPU[dataset], steps=200_000, batch_labelled=128, batch_unlabelled=128, lr=None, every=1)
+    run = replace(run, supervised_batch=256)
     run = replace(run, window=5000, bn_momentum=0.001, evaluate_every=1000, record_every=100, checkpoint_every=1000)
     sizes = {"cifar10": 4000, "svhn": 1000}
     if dataset not in sizes:

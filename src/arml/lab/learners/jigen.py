@@ -9,8 +9,16 @@ from torch.nn import functional as F
 
 from arml.lab.data.batches import DomainBatch
 from arml.lab.learners.base import AugmentExamples
-from arml.lab.learners.joint_training import DomainLearner, all_images, all_labels, domain_means
+from arml.lab.learners.joint_training import (
+    DomainLearner,
+    all_images,
+    all_labels,
+    domain_means,
+    leave_out_target,
+    steering_loss,
+)
 from arml.lab.models.network import Network
+from arml.lab.models.normalisation import watch_statistics
 from arml.lab.tasks.jigsaw import Colours, crop_to_grid, draw_orders, grey_tiles, jigsaw, permutation_set, shuffle_tiles
 
 JIGSAW = "jigsaw"
@@ -60,9 +68,9 @@ class JiGen(DomainLearner):
     :math:`C_k`, and :math:`w \sum_k J_k` as a task of its own; divided by the number of sources, not of tasks, and
     with equal weights, this is the same objective. In both cases the puzzles train the network and steer no weight.
 
-    The target's images are in the pass for the main loss, as in :class:`~arml.lab.learners.joint_training.Baseline`,
-    but are never shuffled, as in the test. They train nothing. All images lose the rows and columns that do not fit
-    into three tiles of whole pixels.
+    The target's images are never shuffled, as in the test, and have a pass of their own for the main loss, as in
+    :class:`~arml.lab.learners.joint_training.Baseline`: they steer the weights and change nothing else. All images lose
+    the rows and columns that do not fit into three tiles of whole pixels.
     """
 
     train_on_main = False
@@ -82,37 +90,43 @@ class JiGen(DomainLearner):
     def losses(
         self, network: Network, batch: DomainBatch, step: int, generator: torch.Generator
     ) -> tuple[Tensor | None, dict[str, Tensor]]:
-        """One pass over all images, shuffled and not."""
+        """One pass over the sources' images, shuffled and not, and one over the target's that leaves no trace."""
         del step
-        order = self._orders(batch, generator)
-        cut = grey_tiles(self.images(batch, order, generator), self.settings.grey, generator, self.settings.colours)
-        features = network.features(shuffle_tiles(cut, self.permutations[order.cpu()]))
-        main, classes = self._class_losses(network.head("class", features), order, batch)
-        _, puzzles = domain_means(jigsaw(network, features, order), batch)
+        sources = leave_out_target(batch)
+        order = self._orders(sources, generator)
+        cut = self._grey(self.images(sources, order, generator), generator)
+        with watch_statistics(network, needed=len(batch.y) > 0) as statistics:
+            features = network.features(shuffle_tiles(cut, self.permutations[order.cpu()]))
+        classes = self._class_losses(network.head("class", features), order, sources)
+        _, puzzles = domain_means(jigsaw(network, features, order), sources)
+        main = steering_loss(network, batch, self._target_images, statistics, generator)
         weight = self.settings.weight
         if self.settings.jigsaw_as_task:
             return main, {**classes, JIGSAW: weight * torch.stack(list(puzzles.values())).sum()}
         return main, {name: loss + weight * puzzles[name] for name, loss in classes.items()}
 
     def images(self, batch: DomainBatch, order: Tensor, generator: torch.Generator) -> Tensor:
-        """All images of ``batch``, augmented, cropped for cutting; ``order`` says which ones will be shuffled."""
+        """The images of ``batch``, augmented, cropped for cutting; ``order`` says which ones will be shuffled."""
         del order
         return crop_to_grid(self.augment(all_images(batch), generator))
 
-    def _orders(self, batch: DomainBatch, generator: torch.Generator) -> Tensor:
-        """The order of every image; 0 for the target's."""
-        labels = all_labels(batch)
-        drawn = draw_orders(len(labels) - len(batch.y), len(self.permutations), self.settings.bias, generator)
-        return torch.cat([torch.zeros_like(batch.y), drawn.to(labels)])
+    def _target_images(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """Images of the target, treated as those in their own order."""
+        return self._grey(crop_to_grid(self.augment(x, generator)), generator)
 
-    def _class_losses(
-        self, logits: Tensor, order: Tensor, batch: DomainBatch
-    ) -> tuple[Tensor | None, dict[str, Tensor]]:
-        losses = F.cross_entropy(logits, all_labels(batch), reduction="none")
+    def _grey(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        return grey_tiles(x, self.settings.grey, generator, self.settings.colours)
+
+    def _orders(self, sources: DomainBatch, generator: torch.Generator) -> Tensor:
+        labels = all_labels(sources)
+        return draw_orders(len(labels), len(self.permutations), self.settings.bias, generator).to(labels)
+
+    def _class_losses(self, logits: Tensor, order: Tensor, sources: DomainBatch) -> dict[str, Tensor]:
+        losses = F.cross_entropy(logits, all_labels(sources), reduction="none")
         if not self.settings.ordered_only:
-            return domain_means(losses, batch)
+            return domain_means(losses, sources)[1]
         counted = (order == 0).to(losses)
-        main, sums = domain_means(losses * counted, batch)
-        _, shares = domain_means(counted, batch)
+        _, sums = domain_means(losses * counted, sources)
+        _, shares = domain_means(counted, sources)
         # A source whose images are all shuffled has a sum of 0, and a loss of 0.
-        return main, {name: loss / shares[name].clamp(min=1e-6) for name, loss in sums.items()}
+        return {name: loss / shares[name].clamp(min=1e-6) for name, loss in sums.items()}

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from arml.lab.data.batches import DomainBatch
 from arml.lab.learners.base import AugmentExamples, Learner, Settings
 from arml.lab.models.network import Network
+from arml.lab.models.normalisation import Statistics, normalise_by, watch_statistics
 from arml.lab.tasks.classify import classify
 
 
@@ -67,13 +68,24 @@ class SourceTasks(DomainLearner):
 class Baseline(SourceTasks):
     """The sources pooled, "DeepAll": the target's labels steer the weights of the sources and train nothing.
 
-    The target's images, if there are any, are in the pass with learned and with equal weights, so that two methods
-    differ in nothing else. BatchNorm therefore sees them; to avoid that, leave the target's images out of the batches.
     "Baseline" and "Baseline + ARML" in Shi et al., *Auxiliary Task Reweighting for Minimum-data Learning*, NeurIPS
-    2020.
+    2020: the target has no data for the first, and the gain of the second "completely comes from task reweighting".
+    So the target's images have a pass of their own, see :func:`steering_loss`, and nothing that trains or tests the
+    network depends on them but the weights. A batch without them gives the same losses of the sources.
     """
 
     train_on_main = False
+
+    def losses(
+        self, network: Network, batch: DomainBatch, step: int, generator: torch.Generator
+    ) -> tuple[Tensor | None, dict[str, Tensor]]:
+        """One pass over the sources' images, and one over the target's that leaves no trace."""
+        del step
+        sources = leave_out_target(batch)
+        with watch_statistics(network, needed=len(batch.y) > 0) as statistics:
+            logits = network(self.augment(all_images(sources), generator))
+        _, aux = class_losses(logits, sources)
+        return steering_loss(network, batch, self.augment, statistics, generator), aux
 
 
 class JointTraining(SourceTasks):
@@ -97,6 +109,28 @@ class TargetOnly(DomainLearner):
         if not len(batch.y):
             raise ValueError("Learning from the target alone needs labelled images of it, got none. Ask for shots.")
         return classify(network, self.augment(batch.x, generator), batch.y), {}
+
+
+def leave_out_target(batch: DomainBatch) -> DomainBatch:
+    """The batch without the target's images."""
+    return batch._replace(x=batch.x[:0], y=batch.y[:0])
+
+
+def steering_loss(
+    network: Network, batch: DomainBatch, augment: AugmentExamples, statistics: Statistics, generator: torch.Generator
+) -> Tensor | None:
+    """The target's loss, for learners that it steers and does not train; ``None`` without images of the target.
+
+    BatchNorm normalises the target's images by ``statistics``, those of the sources, as in the test. They would be a
+    tiny batch of their own, and in a batch with the sources they would change the sources' features and the running
+    statistics. ``generator`` is copied: what is drawn for the sources does not depend on the target's images.
+    """
+    if not len(batch.y):
+        return None
+    copy = torch.Generator(device=generator.device)
+    copy.set_state(generator.get_state())
+    with normalise_by(statistics):
+        return classify(network, augment(batch.x, copy), batch.y)
 
 
 def all_images(batch: DomainBatch) -> Tensor:

@@ -18,7 +18,7 @@ TASKS = ("rotation", "exemplar")
 
 @dataclass(frozen=True)
 class S4LSettings:
-    """The values of ARML's release."""
+    """The values of ARML's release, and the tasks as the paper describes them."""
 
     tasks: tuple[str, ...] = TASKS
     """Which of the two tasks to use."""
@@ -26,6 +26,13 @@ class S4LSettings:
     """Decay of the moving average that is the exemplar task's teacher."""
     noise: float = 0.03
     """Noise of the exemplar task, as a share of half the range of values."""
+    augment_student: bool = False
+    """Whether the main task's augmentation follows the exemplar task's own. The paper names flips, noise and Cutout
+    alone; in the release the network augments whatever it is given, so that shifts and more noise are added."""
+    exemplar_offset: float = 1.0
+    """o in the exemplar task's loss o - cos, which changes no gradient. Methods that divide by losses see it: the
+    weight of AdaLoss is 1 / (o - cos). The smallest that keeps the loss from falling below 0 is 1; the release, whose
+    loss is half of ours before it adds 1, has 2."""
     lr: float = 0.005
     """Learning rate of Adam."""
 
@@ -33,6 +40,10 @@ class S4LSettings:
         unknown = [name for name in self.tasks if name not in TASKS]
         if unknown or not self.tasks:
             raise ValueError(f"S4L: `tasks` should be some of {', '.join(TASKS)}. Got {self.tasks!r}.")
+        if self.exemplar_offset < 1:
+            raise ValueError(
+                f"S4L: `exemplar_offset` should be at least 1: no loss may be negative. Got {self.exemplar_offset!r}."
+            )
 
 
 class S4L(TaughtLearner):
@@ -63,5 +74,8 @@ class S4L(TaughtLearner):
             aux["rotation"] = rotation(network, self.augment(images, generator))
         if "exemplar" in self.tasks:
             distorted = distort(images, generator, strength=self.settings.noise)
-            aux["exemplar"] = exemplar(network, self.teacher, self.augment(images, generator), distorted)
+            view = self.augment(images, generator)
+            if self.settings.augment_student:
+                distorted = self.augment(distorted, generator)
+            aux["exemplar"] = exemplar(network, self.teacher, view, distorted, offset=self.settings.exemplar_offset)
         return main, aux

@@ -15,6 +15,9 @@ from arml.lab.learners.ramp import ramp_up
 from arml.lab.models.network import Network, keep_statistics
 from arml.lab.tasks.classify import classify_with_unlabelled
 
+RECIPE_XI = 1e-6
+"""The step of the finite difference in the published recipes, which float32 rounds away."""
+
 
 @dataclass(frozen=True)
 class VATSettings:
@@ -22,12 +25,11 @@ class VATSettings:
 
     epsilon: float = 6.0
     """Length of the perturbation: 6 for whitened CIFAR-10, 1 for SVHN in [-1, 1]."""
-    xi: float = 1e-6
+    xi: float = 1e-2
     """Step of the finite difference that finds the direction of the perturbation.
 
-    In float32, 1e-6 is close to rounding: for deep networks the direction is then the slope for a random change of
-    their logits, which is still far more adversarial than a random change of the image. From 1e-3 on, the direction
-    agrees with that of float64.
+    The formula wants a small one, but float32 rounds the difference over :data:`RECIPE_XI` away, and the direction
+    hardly resembles that of float64. With 1e-2 their mean cosine is above 0.99 on the networks of the tests.
     """
     divergence: Literal["oliver", "miyato"] = "oliver"
     """The order of the arguments of KL: oliver KL(p(u + r) || p(u)), miyato KL(p(u) || p(u + r))."""
@@ -60,7 +62,9 @@ class VAT(SemiSupervisedLearner):
     better.
 
     Departures from Oliver et al.: images are augmented once, then perturbed, so that r meets the image it was found
-    for; the entropy is that of clean images, with lambda 0.06 as in their paper (their run files have 0.1).
+    for; the entropy is that of clean images, with lambda 0.06 as in their paper (their run files have 0.1); xi is 1e-2
+    instead of their 1e-6, so that r in float32 is what the formula says. No method learns the weights of the two
+    losses: they are part of the recipe.
     """
 
     def __init__(self, settings: VATSettings, augment: Augment) -> None:
@@ -91,8 +95,8 @@ def perturbation(
 ) -> tuple[Tensor, Tensor]:
     """Clean logits of ``u``, and r of length ``settings.epsilon`` for each image; both are constants.
 
-    Call it inside ``keep_statistics``. The finite difference is far below the resolution of half precision, so it is
-    taken without autocast.
+    Call it inside ``keep_statistics``. The finite difference is below the resolution of half precision, so it is taken
+    without autocast.
     """
     drawn = torch.randn(u.shape, generator=generator, device=generator.device)
     d = settings.xi * _normalise(drawn.to(u))

@@ -1,6 +1,7 @@
 """Networks: a trunk that all tasks share, and heads of their own. Each file imports only from files above it.
 
 - ``network``: trunk and heads; passes that leave BatchNorm's statistics alone
+- ``normalisation``: a pass that is normalised by the statistics of another one
 - ``mlp``: a perceptron, for rows of a table
 - ``small``: a small convolutional network, for grey images and one processor; ``plain``: one without BatchNorm
 - ``wrn``: wide residual networks, for CIFAR-10 and SVHN

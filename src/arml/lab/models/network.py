@@ -13,7 +13,10 @@ class Trunk(nn.Sequential):
     """Named layers that turn images [B, C, H, W] into features [B, num_features]."""
 
     def __init__(self, layers: Mapping[str, nn.Module], num_features: int, last_layer: str) -> None:
-        """``last_layer`` names the last part with weights, where GradNorm measures gradients."""
+        """``last_layer`` names the last convolution or linear layer, where GradNorm measures gradients.
+
+        Chen et al. take the last shared layer of weights, the release of ARML the last convolution of the last block.
+        """
         super().__init__(OrderedDict(layers))
         self.num_features, self.last_layer = num_features, last_layer
         for layer in self.modules():

@@ -35,7 +35,7 @@ def resnet18(num_channels: int = 3, *, bn_momentum: float = 0.1) -> Trunk:
         "avgpool": nn.AdaptiveAvgPool2d(1),
         "flat": nn.Flatten(),
     }
-    return Trunk(layers, num_features=512, last_layer="layer4.1")
+    return Trunk(layers, num_features=512, last_layer="layer4.1.conv2")
 
 
 def block_outputs(trunk: Trunk, x: Tensor) -> list[Tensor]:

@@ -23,7 +23,7 @@ def small(num_channels: int = 1, num_features: int = 64, *, bn_momentum: float =
         "pool": nn.AdaptiveAvgPool2d(1),
         "flat": nn.Flatten(),
     }
-    return Trunk(layers, num_features, last_layer="layer3")
+    return Trunk(layers, num_features, last_layer="layer3.0")
 
 
 def _layer(inputs: int, outputs: int, stride: int, bn_momentum: float) -> nn.Sequential:

@@ -50,7 +50,7 @@ def wrn(depth: int, width: int, num_channels: int = 3, *, bn_momentum: float = 0
         "flat": nn.Flatten(),
     }
     # Channels next to each other in memory: a step takes a tenth to a sixth less time (benchmarks/step.py).
-    trunk = Trunk(layers, num_features, last_layer=f"group3.{blocks - 1}")
+    trunk = Trunk(layers, num_features, last_layer=f"group3.{blocks - 1}.residual.3")
     trunk.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch does not annotate it
     return trunk
 

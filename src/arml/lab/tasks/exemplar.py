@@ -9,27 +9,29 @@ from arml.lab.models.ema import EMATeacher
 from arml.lab.models.network import Network, keep_statistics, promote_to_float32
 
 
-def exemplar(network: Network, teacher: EMATeacher, view: Tensor, distorted: Tensor) -> Tensor:
+def exemplar(network: Network, teacher: EMATeacher, view: Tensor, distorted: Tensor, *, offset: float = 1.0) -> Tensor:
     r"""How far the features of distorted images point from those the teacher finds in the normal view.
 
-    .. math:: \mathrm{mean}_b\ 1 - \cos(f(\mathit{distorted}_b),\ \mathrm{stop}\, f'(\mathit{view}_b))
+    .. math:: \mathrm{mean}_b\ o - \cos(f(\mathit{distorted}_b),\ \mathrm{stop}\, f'(\mathit{view}_b))
 
     Shi et al., *Auxiliary Task Reweighting for Minimum-data Learning*, NeurIPS 2020, appendix: S4L's exemplar task with
-    a teacher and without negatives. The paper minimises minus the cosine. The 1 changes no gradient and keeps the loss
-    in [0, 2], as methods with ratios or logarithms of losses require.
+    a teacher and without negatives. The paper minimises minus the cosine. The offset o changes no gradient. With o = 1
+    the loss lies in [0, 2], as methods with ratios or logarithms of losses require, and comes near 0 once features
+    agree: AdaLoss, which divides by the loss, then gives the task a large weight.
 
     Args:
         network: Computes the features f.
         teacher: Computes f', which follows f.
         view: Images as augmented for the main task, [B, C, H, W].
         distorted: The same images after :func:`distort`.
+        offset: o.
     """
     # Dual numbers pass through no_grad: detaching makes the target a constant for them as well.
     target = teacher.features(view).detach()
     with keep_statistics(network):
         features = network.features(distorted)
     # Cosines are close to 1, where half precision is coarse.
-    return (1 - F.cosine_similarity(promote_to_float32(features), promote_to_float32(target), dim=1)).mean()
+    return (offset - F.cosine_similarity(promote_to_float32(features), promote_to_float32(target), dim=1)).mean()
 
 
 def distort(x: Tensor, generator: torch.Generator, *, strength: float = 0.03) -> Tensor:

@@ -36,7 +36,18 @@ class Comparison:
 
     def errors(self, line: Line) -> dict[int, float]:
         """Test error in %, by seed."""
-        return {seed: float(run.outcome["test_error"]) for seed, run in self.finished.get(line, {}).items()}
+        return self.results(line, "error")
+
+    def results(self, line: Line, measure: str) -> dict[int, float]:
+        """A measure on the test examples, by seed; seeds without it are left out."""
+        outcomes = {seed: run.outcome for seed, run in self.finished.get(line, {}).items()}
+        key = f"test_{measure}"
+        return {seed: float(outcome[key]) for seed, outcome in outcomes.items() if key in outcome}
+
+    def chosen_by(self) -> str:
+        """The measure that chose the networks; the error if they were chosen by several."""
+        measures = {run.measure() for run in self.runs}
+        return measures.pop() if len(measures) == 1 else "error"
 
     def error_limit(self) -> float:
         """The largest possible error: 100 % for classes; the error of numbers, 100 (1 - R²), has no limit."""

@@ -27,7 +27,8 @@ def result_sheet(subject: Subject, rows: Sequence[Row], *, paper: bool) -> Sheet
     """The table of one subject."""
     known = paper and has_figures(subject)
     further = _further_metrics(rows)
-    headings = ("", "error", "difference to uniform", *(METRICS.get(name, name) for name in further), "weights", "n")
+    others = [heading for name in further for heading in _headings(name, rows)]
+    headings = ("", "error", "difference to uniform", *others, "weights", "n")
     return Sheet(
         f"Test results in %: {subject_title(subject)}",
         headings + (("paper",) if known else ()),
@@ -36,12 +37,23 @@ def result_sheet(subject: Subject, rows: Sequence[Row], *, paper: bool) -> Sheet
     )
 
 
+def _headings(name: str, rows: Sequence[Row]) -> list[str]:
+    """The heading of a measure, and that of its difference to uniform weights if it chose the networks."""
+    title = METRICS.get(name, name)
+    return [title, f"difference in {title}"] if name == rows[0].chosen_by else [title]
+
+
 def _cells(row: Row, further: Sequence[str], *, strong: bool, paper: bool) -> tuple[Cell, ...]:
     error = number(row.metrics["error"], strong=strong) if row.metrics else text("no finished run")
-    others = [number(row.metrics.get(name)) for name in further]
+    others = [cell for name in further for cell in _measure_cells(row, name)]
     seeds = count(row.metrics["error"].n if row.metrics else 0, _remarks(row))
     cells = (text(row.title()), error, difference(row.against), *others, text(_weights_text(row)), seeds)
     return cells + ((text(row.paper),) if paper else ())
+
+
+def _measure_cells(row: Row, name: str) -> list[Cell]:
+    found = number(row.metrics.get(name))
+    return [found, difference(row.chosen_against)] if name == row.chosen_by else [found]
 
 
 def _remarks(row: Row) -> list[str]:

@@ -20,6 +20,10 @@ class Row(NamedTuple):
     """Results on the test examples, ``"error"`` first; empty if no run has finished."""
     against: Summary | None
     """Paired difference of the error to equal weights on the same seeds; ``None`` for the reference itself."""
+    chosen_by: str
+    """The measure that chose the networks on validation examples."""
+    chosen_against: Summary | None
+    """Paired difference of that measure, unless it is the error; ``None`` for the reference itself."""
     weights: dict[str, Summary]
     """Final weight of each auxiliary task."""
     unfinished: int
@@ -51,12 +55,19 @@ def make_rows(comparison: Comparison) -> list[Row]:
 
 
 def _row(comparison: Comparison, line: Line) -> Row:
-    reference = comparison.reference[line]
-    same = line == reference
+    reference, measure = comparison.reference[line], comparison.chosen_by()
+
+    def against(measure: str) -> Summary | None:
+        if line == reference:
+            return None
+        return paired_difference(comparison.results(line, measure), comparison.results(reference, measure))
+
     return Row(
         line,
         _metrics([run.outcome for run in comparison.finished[line].values()]),
-        None if same else paired_difference(comparison.errors(line), comparison.errors(reference)),
+        against("error"),
+        measure,
+        None if measure == "error" else against(measure),
         {task: summarise([*by_seed.values()]) for task, by_seed in comparison.weights(line).items()},
         comparison.unfinished[line],
         comparison.failed[line],
@@ -95,6 +106,8 @@ def as_json(tables: Mapping[Subject, Sequence[Row]]) -> list[dict[str, object]]:
             "title": row.title(),
             "metrics": {name: _summary_json(summary) for name, summary in row.metrics.items()},
             "against": None if row.against is None else _summary_json(row.against),
+            "chosen_by": row.chosen_by,
+            "chosen_against": None if row.chosen_against is None else _summary_json(row.chosen_against),
             "weights": {name: _summary_json(summary) for name, summary in row.weights.items()},
             "unfinished": row.unfinished,
             "failed": row.failed,

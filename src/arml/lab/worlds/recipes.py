@@ -10,9 +10,9 @@ from arml.lab.worlds.table_worlds import TableTask, TableWorld, make_table
 from arml.lab.worlds.world import Kind, Tier, World
 
 
-def wrong_digits(*shifts: int, scale: float = 1.0) -> dict[str, ImageTask]:
+def wrong_digits(*shifts: int, show: str = "plain", scale: float = 1.0) -> dict[str, ImageTask]:
     """One misleading source per shift s: it calls the digit y (y + s) mod 10."""
-    return {f"wrong+{s}": ImageTask(shift=s, scale=scale) for s in shifts}
+    return {f"wrong+{s}": ImageTask(show, shift=s, scale=scale) for s in shifts}
 
 
 def random_digits(count: int) -> dict[str, ImageTask]:

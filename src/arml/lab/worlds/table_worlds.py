@@ -34,6 +34,7 @@ class TableTask:
     shift: int = 1
     """``wrong``: s."""
     unit: float = 1.0
+    natural_unit: float = 1.0
     scale: float = 1.0
 
 
@@ -63,7 +64,7 @@ def make_table(world: TableWorld, tasks: Mapping[str, TableTask], labels: int, s
     return WorldData(
         main=WorldTask(x[parts.few], Target(y[parts.few], pool.classes), "class"),
         aux={
-            name: WorldTask(x[known], ask(name, task), _head(name, task), unit=task.unit, scale=task.scale)
+            name: WorldTask(x[known], ask(name, task), _head(name, task), task.unit, task.natural_unit, task.scale)
             for name, task in tasks.items()
         },
         validation=MainExamples(x[parts.validation], y[parts.validation]),

@@ -54,10 +54,10 @@ DEV: tuple[World, ...] = (
         wrong_digits(3, scale=1e3),
     ),
     _dev.digits(
-        "digits-turns-and-random-code-cnn",
+        "digits-groups-help-turns-and-codes-do-not-mlp",
         "pretext",
-        {"turn": ImageTask(asks="turn", amount=600)},
-        {"code": ImageTask(asks="code")},
+        {"group": ImageTask(asks="group", amount=600)},
+        {"turn": ImageTask(asks="turn"), "code": ImageTask(asks="code")},
     ),
     _dev.table(
         "yeast-one-helps-39-coins",
@@ -72,7 +72,11 @@ DEV: tuple[World, ...] = (
         "yeast-other-functions", "real", _YEAST, {}, columns(*(f"Class{n}" for n in range(1, 15) if n != 4)), labels=30
     ),
     _dev.table(
-        "tumours-twin-and-coin", "other units", _TUMOURS, {"twin": TableTask("twin", noise=0.3, unit=100)}, coins(1)
+        "tumours-twin-and-coin",
+        "other units",
+        _TUMOURS,
+        {"twin": TableTask("twin", noise=0.3, unit=100, natural_unit=10)},
+        coins(1),
     ),
     _dev.table(
         "tumours-measured-columns",

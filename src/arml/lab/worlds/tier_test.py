@@ -12,52 +12,51 @@ from arml.lab.worlds.table_worlds import TableTask, TableWorld
 from arml.lab.worlds.world import World
 
 _test = Recipes("test")
-_noisy, _tilted = {"noisy": ImageTask("noisy")}, {"tilted": ImageTask("tilted")}
-_digits, _faint = {"digits": ImageTask(collection="digits")}, {"faint": ImageTask("faint")}
-_five = {**_noisy, **_tilted, **_digits, **_faint, "digits tilted": ImageTask("tilted", collection="digits")}
+_slanted, _small, _thick = ({name: ImageTask(name)} for name in ("slanted", "small", "thick"))
+_digits, _wide = {"digits": ImageTask(collection="digits")}, {"wide": ImageTask("wide")}
 
 _YEAST = TableWorld(partial(yeast_genes, "test", "Class3"), tuple(f"x{n}" for n in range(103)), tested=500)
 
 TEST: tuple[World, ...] = (
-    _test.digits("mnist-five-help-mlp", "all help", _five, {}),
-    _test.digits("mnist-two-help-cnn", "all help", {**_noisy, **_digits}, {}),
-    _test.digits("mnist-two-help-three-mislead-cnn", "some mislead", {**_tilted, **_faint}, wrong_digits(1, 4, 6)),
+    _test.digits("mnist-five-help-mlp", "all help", {**_slanted, **_small, **_thick, **_digits, **_wide}, {}),
+    _test.digits("mnist-two-help-cnn", "all help", {**_small, **_digits}, {}),
+    _test.digits(
+        "mnist-two-help-three-mislead-cnn", "some mislead", {**_slanted, **_wide}, wrong_digits(1, 4, 6, show="thick")
+    ),
     _test.digits(
         "mnist-three-help-two-other-concepts-mlp",
         "some mislead",
-        {**_noisy, **_tilted, **_faint},
-        {"ink": ImageTask("noisy", "ink"), "ink of digits": ImageTask("tilted", "ink", collection="digits")},
+        {**_slanted, **_thick, **_wide},
+        {"ink": ImageTask("wide", "ink"), "ink of digits": ImageTask("tilted", "ink", collection="digits")},
     ),
     _test.digits(
         "mnist-300-labels-one-helps-four-mislead-mlp",
         "some mislead",
         {"same": ImageTask(collection="same")},
-        wrong_digits(2, 4, 6, 8),
+        wrong_digits(2, 4, 6, 8, show="slanted"),
         labels=300,
     ),
-    _test.digits("mnist-four-mislead-mlp", "all mislead", {}, wrong_digits(2, 4, 6, 8)),
-    _test.digits("mnist-one-misleads-cnn", "all mislead", {}, wrong_digits(6)),
+    _test.digits("mnist-four-mislead-mlp", "all mislead", {}, wrong_digits(2, 4, 6, 8, show="slanted")),
+    _test.digits("mnist-one-misleads-cnn", "all mislead", {}, wrong_digits(6, show="small")),
     _test.digits("mnist-five-random-cnn", "noise", {}, random_digits(5)),
-    _test.digits(
-        "mnist-one-helps-39-random-mlp", "one good", {"faint": ImageTask("faint", amount=600)}, random_digits(39)
-    ),
+    _test.digits("mnist-one-helps-39-random-mlp", "one good", _slanted, random_digits(39)),
     _test.digits(
         "mnist-same-tasks-twice-mlp",
         "twice",
-        {**_tilted, "tilted again": ImageTask("tilted")},
-        {"wrong+4": ImageTask(shift=4), "wrong+4 again": ImageTask(shift=4)},
+        {**_wide, "wide again": ImageTask("wide")},
+        {"wrong": ImageTask("small", shift=4), "wrong again": ImageTask("small", shift=4)},
     ),
     _test.digits(
         "mnist-loss-scales-cnn",
         "loss scales",
-        {"noisy": ImageTask("noisy", scale=1e-3), "faint": ImageTask("faint", scale=1e3)},
-        {"wrong+2": ImageTask(shift=2, scale=1e3), "wrong+6": ImageTask(shift=6)},
+        {"slanted": ImageTask("slanted", scale=1e-3), "thick": ImageTask("thick", scale=1e3)},
+        {**wrong_digits(2, show="wide", scale=1e3), **wrong_digits(6, show="wide")},
     ),
     _test.digits(
-        "mnist-turns-and-random-code-cnn",
+        "mnist-groups-help-turns-and-codes-do-not-mlp",
         "pretext",
-        {"turn": ImageTask(asks="turn", amount=600)},
-        {"code": ImageTask(asks="code")},
+        {"group": ImageTask(asks="group", amount=700)},
+        {"turn": ImageTask(asks="turn"), "code": ImageTask(asks="code")},
     ),
     _test.table(
         "segments-one-helps-twelve-coins",
@@ -71,15 +70,15 @@ TEST: tuple[World, ...] = (
         "cars-twin-and-coin",
         "other units",
         TableWorld(cars, tested=150),
-        {"twin": TableTask("twin", noise=0.3, unit=100)},
+        {"twin": TableTask("twin", noise=0.1, unit=100)},
         coins(1),
-        labels=20,
+        labels=30,
     ),
     _test.table(
-        "phishing-twin-in-small-units-and-coins",
+        "phishing-twin-in-small-units-and-four-coins",
         "other units",
         TableWorld(phishing, tested=600),
-        {"twin": TableTask("twin", noise=0.3, unit=0.01)},
+        {"twin": TableTask("twin", noise=0.3, unit=0.01, natural_unit=10)},
         coins(4),
     ),
     _test.table(

@@ -40,7 +40,9 @@ class WorldTask:
     head: str
     """The head that answers: ``"class"`` is the main task's own."""
     unit: float = 1.0
-    """Size of a number's unit."""
+    """Size of a number: its standard deviation in the units in which it is given."""
+    natural_unit: float = 1.0
+    """The size with which it helps most; the oracle has it in this size."""
     scale: float = 1.0
     """A constant factor of the loss."""
 
@@ -55,8 +57,8 @@ class WorldTask:
         return loss if self.scale == 1 else self.scale * loss
 
     def in_natural_units(self) -> "WorldTask":
-        """The same task with unit and scale 1."""
-        return replace(self, unit=1.0, scale=1.0)
+        """The same task without a factor, and its numbers in their natural size."""
+        return replace(self, unit=self.natural_unit, scale=1.0)
 
 
 class MainExamples(NamedTuple):

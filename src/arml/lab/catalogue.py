@@ -124,7 +124,7 @@ LEARNERS: dict[str, dict[str, LearnerFacts]] = {
     "suite": {
         "main_only": LearnerFacts("Main task only", main_only=True),
         "oracle": LearnerFacts("Oracle: helpful tasks only, uniform weights"),
-        "joint": LearnerFacts("All tasks", weighted=True),
+        "joint": LearnerFacts("All targets", weighted=True),
     },
 }
 """Learners of each setting by name, in the order of tables."""

@@ -208,14 +208,30 @@ class Suite(Run):
     """Labelled examples of the main task per step."""
     batch_aux: int = 20
     """Examples of each auxiliary task per step."""
+    table: str = ""
+    """Your own CSV or Parquet file, which worlds are made from."""
+    folders: str = ""
+    """Your own folder with <domain>/<class>/<image>, which worlds are made from."""
+    main: str = ""
+    """The main column of the table, or the target among the domains."""
+    aux: tuple[str, ...] = ()
+    """Columns of the table to use as auxiliary tasks."""
+    data_digest: str = ""
+    """Fingerprint of the table or folder, filled in: a changed file makes another run."""
+    method_file: str = ""
+    """A Python file with a method that the catalogue does not have."""
+    method_digest: str = ""
+    """Fingerprint of that file, filled in: a changed file makes another run."""
 
     def subject(self) -> Subject:
         """The world and its labels."""
-        return Subject(self.setting, self.world, "", self.labels)
+        own = f"@{self.data_digest[:6]}" if self.data_digest else ""
+        return Subject(self.setting, f"{self.world}{own}", "", self.labels)
 
     def line(self) -> Line:
-        """Learner and method."""
-        return Line(self.learner, self._method(self.learner))
+        """Learner and method; a method from a file has the file's fingerprint."""
+        method = self._method(self.learner)
+        return Line(self.learner, f"{method}@{self.method_digest[:6]}" if self.method_digest else method)
 
     def reference(self) -> Line:
         """All auxiliary tasks, with equal weights."""

@@ -6,30 +6,11 @@ from typing import Any
 
 from arml.lab.build.skeleton import assemble
 from arml.lab.build.suite import contribute
-from arml.lab.run_kinds import Suite
+from arml.lab.experiments.suite_runs import world_run
 from arml.lab.train import descend, losses_of, set_lr
 from arml.lab.worlds.world import World
 from arml.methods import Method
 from arml.reweighter import Reweighter
-
-
-def world_run(world: World, **changes: Any) -> Suite:
-    """A run in ``world`` with the world's own settings, except for ``changes``."""
-    run = Suite(
-        world=world.name,
-        tier=world.tier,
-        kind=world.kind,
-        helpful=world.helpful,
-        network=world.network,
-        steps=world.steps,
-        labels=world.labels,
-        batch_main=world.batch_main,
-        batch_aux=world.batch_aux,
-        evaluate_every=world.steps,
-        record_every=max(1, world.steps // 10),
-        checkpoint_every=world.steps,
-    )
-    return replace(run, **changes)
 
 
 def run_world(

@@ -69,7 +69,12 @@ DEV: tuple[World, ...] = (
         steps=200,
     ),
     _dev.table(
-        "yeast-other-functions", "real", _YEAST, {}, columns(*(f"Class{n}" for n in range(1, 15) if n != 4)), labels=30
+        "yeast-thirteen-other-functions",
+        "real",
+        _YEAST,
+        {},
+        columns(*(f"Class{n}" for n in range(1, 15) if n != 4)),
+        labels=30,
     ),
     _dev.table(
         "tumours-twin-and-coin",

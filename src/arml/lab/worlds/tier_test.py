@@ -67,12 +67,18 @@ TEST: tuple[World, ...] = (
         labels=21,
     ),
     _test.table(
-        "cars-twin-and-coin",
-        "other units",
+        "cars-one-helps-one-misleads",
+        "some mislead",
         TableWorld(cars, tested=150),
-        {"twin": TableTask("twin", noise=0.1, unit=100)},
+        {"noisy answers": TableTask("main", noise=0.5)},
+        {"wrong": TableTask("wrong")},
+    ),
+    _test.table(
+        "phishing-twin-in-large-units-and-coin",
+        "other units",
+        TableWorld(phishing, tested=600),
+        {"twin": TableTask("twin", noise=0.3, unit=100, natural_unit=10)},
         coins(1),
-        labels=30,
     ),
     _test.table(
         "phishing-twin-in-small-units-and-four-coins",
@@ -82,7 +88,7 @@ TEST: tuple[World, ...] = (
         coins(4),
     ),
     _test.table(
-        "yeast-other-functions-2",
+        "yeast-seven-other-functions",
         "real",
         _YEAST,
         {},

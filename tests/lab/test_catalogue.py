@@ -9,18 +9,19 @@ import torch
 from lab.parts import make
 
 from arml import Fixed, Signals, Uniform
-from arml.lab.build import domains, multi_label, semi_supervised
+from arml.lab.build import domains, multi_label, semi_supervised, suite
 from arml.lab.catalogue import GRID, LEARNERS, METHODS, MethodFacts, find_method, method_names
 from arml.lab.run import Run
-from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
+from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised, Suite
 from arml.lab.train import descend, losses_of
 from arml.report.titles import ARMLS, FIXED, line_title, uses_labels
 
-BUILDERS = {"ssl": semi_supervised, "mlc": multi_label, "dg": domains}
+BUILDERS = {"ssl": semi_supervised, "mlc": multi_label, "dg": domains, "suite": suite}
 SMALL = {
     "ssl": SemiSupervised(batch_labelled=4, batch_unlabelled=4),
     "mlc": MultiLabel(network="mlp-8", batch_main=4, batch_aux=8),
     "dg": Domains(network="plain-8", batch_source=4, batch_target=4),
+    "suite": Suite(world="digits-one-helps-mlp", helpful=("plain",), network="mlp-8", batch_main=4, batch_aux=4),
 }
 EVERY_LEARNER = [(setting, name) for setting, learners in LEARNERS.items() for name in learners]
 
@@ -108,7 +109,7 @@ def test_labels_of_the_target_train_the_network_where_the_catalogue_says_so(name
 def test_the_command_line_offers_what_the_catalogue_has():
     types = {field.name: field.type for field in Run.__dataclass_fields__.values()}
     assert get_args(types["method"]) == (*METHODS, *GRID)
-    for kind in (SemiSupervised, MultiLabel, Domains):
+    for kind in (SemiSupervised, MultiLabel, Domains, Suite):
         assert get_args(kind.__dataclass_fields__["learner"].type) == tuple(LEARNERS[kind.setting])
 
 

@@ -133,6 +133,7 @@ ORDER = {
         "final_weights",
         "scarcity",
         "verdict",
+        "suite_scores",
     ],
     "arml.report.tables": ["sheet", "rows", "results", "verdict_sheet"],
     "arml.report.charts": ["chart", "one_subject", "over_subjects"],
@@ -156,7 +157,7 @@ ORDER = {
         "session",
         "publish",
     ],
-    "arml.cli": ["progress", "train", "compare", "report", "demo", "bench", "data", "main"],
+    "arml.cli": ["progress", "train", "compare", "report", "demo", "suite", "bench", "data", "main"],
 }
 """Files and rooms of each package from top to bottom. A file that is not listed comes last and is imported by none."""
 CORE = ORDER["arml"][: ORDER["arml"].index("lab")]

@@ -8,6 +8,7 @@ ones.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -18,6 +19,8 @@ from arml.lab.worlds.division import Division, divide_pool
 from arml.lab.worlds.table_worlds import TableTask, answer_task, standardise_values
 from arml.lab.worlds.world import Kind, MainExamples, World, WorldData, WorldTask
 
+DomainTasks: TypeAlias = Mapping[str, tuple[str, int]]
+"""The domain of every task, and the shift s of its classes: the class y becomes (y + s) mod C."""
 LABELS = 20
 """Labelled examples of the main task, or one per class if there are more classes."""
 TESTED, VALIDATION = 0.4, 0.1
@@ -38,7 +41,7 @@ def table_worlds(examples: Examples, main: str, aux: Sequence[str]) -> list[Worl
     def world(name: str, kind: Kind, helpful: Mapping[str, TableTask], others: Mapping[str, TableTask]) -> World:
         make = partial(_make_table, examples, main, {**helpful, **others}, labels)
         title = f"{examples.name}-{main}-{name}"
-        return World(title, "own", kind, tuple(helpful), make, labels=labels)
+        return World(title, "own", kind, tuple(helpful), tuple(others), make, labels=labels)
 
     return [
         world("columns", "real", {}, columns),
@@ -93,21 +96,19 @@ def folder_worlds(domains: DomainSet, target: str) -> list[World]:
     wrong = {f"{name} wrong": (name, 1 + number % (count - 1)) for number, name in enumerate(sources)}
     labels = max(LABELS, count)
 
-    def world(name: str, kind: Kind, helpful: Sequence[str], tasks: Mapping[str, tuple[str, int]]) -> World:
-        make = partial(_make_folders, domains, target, tasks, labels)
+    def world(name: str, kind: Kind, helpful: DomainTasks, others: DomainTasks) -> World:
+        make = partial(_make_folders, domains, target, {**helpful, **others}, labels)
         title, network = f"{domains.name}-{target}-{name}", "plain-32"
-        return World(title, "own", kind, tuple(helpful), make, network, labels=labels)
+        return World(title, "own", kind, tuple(helpful), tuple(others), make, network, labels=labels)
 
     return [
-        world("sources", "real", (), sources),
-        world("sources-and-wrong-copies", "real", (), {**sources, **wrong}),
-        world("one-helps-others-mislead", "some mislead", ("same",), {"same": (target, 0), **wrong}),
+        world("sources", "real", {}, sources),
+        world("sources-and-wrong-copies", "real", {}, {**sources, **wrong}),
+        world("one-helps-others-mislead", "some mislead", {"same": (target, 0)}, wrong),
     ]
 
 
-def _make_folders(
-    domains: DomainSet, target: str, tasks: Mapping[str, tuple[str, int]], labels: int, seed: int
-) -> WorldData:
+def _make_folders(domains: DomainSet, target: str, tasks: DomainTasks, labels: int, seed: int) -> WorldData:
     main, count = domains.domains[target], len(domains.classes)
     parts = _divide(main.y, count, labels, seed)
 

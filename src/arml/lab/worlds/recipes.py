@@ -50,7 +50,9 @@ class Recipes:
         is_flat = name.endswith("mlp")
         make = partial(make_digits, {**helpful, **others}, self.tier, is_flat, labels)
         network = "mlp-64" if is_flat else "plain-32"
-        return World(name, self.tier, kind, tuple(helpful), make, network=network, labels=labels, **settings)
+        return World(
+            name, self.tier, kind, tuple(helpful), tuple(others), make, network=network, labels=labels, **settings
+        )
 
     def table(
         self,
@@ -65,4 +67,4 @@ class Recipes:
     ) -> World:
         """A world of a table."""
         make = partial(make_table, table, {**helpful, **others}, labels)
-        return World(name, self.tier, kind, tuple(helpful), make, labels=labels, **settings)
+        return World(name, self.tier, kind, tuple(helpful), tuple(others), make, labels=labels, **settings)

@@ -89,6 +89,8 @@ class World:
     kind: Kind
     helpful: tuple[str, ...]
     """The tasks that help, by construction; empty in a real world, too."""
+    others: tuple[str, ...]
+    """All other tasks: those that do not help, or the tasks of a real world."""
     make: Callable[[int], WorldData]
     """The data for a seed: which examples have labels, which are tested, and all that is drawn at random."""
     network: str = "mlp-64"
@@ -99,8 +101,6 @@ class World:
     batch_main: int = 20
     batch_aux: int = 20
     """Examples per step of each auxiliary task."""
-    about: str = ""
-    """One sentence for the table of worlds."""
 
     @property
     def knows_truth(self) -> bool:

@@ -23,7 +23,8 @@ from arml.lab.worlds import WORLDS
 from arml.report.data.comparison import comparisons
 from arml.report.data.suite_scores import leaderboard, world_results
 from arml.report.output.terminal import print_sheets
-from arml.report.tables.suite_sheets import leaderboard_sheet, list_sheet, worlds_sheet
+from arml.report.output.text import markdown
+from arml.report.tables.suite_sheets import brief_worlds_sheet, leaderboard_sheet, list_sheet, worlds_sheet
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,9 @@ def _show(outcomes: list[Outcome], command: SuiteOptions, console: Console) -> N
         say(console, "No world has finished runs of the main task alone and of uniform weights: there are no scores.")
         return
     scores = leaderboard(results)
-    print_sheets([leaderboard_sheet(scores, len(results)), worlds_sheet(results)], console)
-    path = command.out / "leaderboard.json"
-    path.write_text(json.dumps([one._asdict() for one in scores], indent=1))
-    say(console, f"scores in {path}, one record per run in {command.out}; figure: arml report {command.out}")
+    ranking = leaderboard_sheet(scores, len(results))
+    print_sheets([ranking, brief_worlds_sheet(results)], console)
+    (command.out / "leaderboard.json").write_text(json.dumps([one._asdict() for one in scores], indent=1))
+    path = command.out / "leaderboard.md"
+    path.write_text(markdown([ranking, worlds_sheet(results)]))
+    say(console, f"scores, and errors of every method, in {path}; figure: arml report {command.out}")

@@ -8,9 +8,8 @@ import torch
 
 from arml.lab.worlds import WORLDS
 from arml.lab.worlds.image_worlds import ImageTask, make_digits
-from arml.lab.worlds.pools import original_digits, original_mnist, yeast_genes
+from arml.lab.worlds.pools import TablePool, original_digits, original_mnist, yeast_genes
 from arml.lab.worlds.table_worlds import TableTask, TableWorld, make_table
-from arml.lab.worlds.pools import TablePool
 from arml.report.output.text import markdown
 from arml.report.tables.suite_sheets import list_sheet
 

@@ -1,7 +1,6 @@
 """The suite of known truths: every method in worlds of which it is known which auxiliary tasks help.
 
-- ``worlds`` (in ``arml.lab``): the worlds
-- ``run_world``: one method in one world, without records
+``run_world`` trains one method in one world, without records. ``arml suite`` trains all of them, with records.
 """
 
 from arml.lab.suite.run_world import run_world

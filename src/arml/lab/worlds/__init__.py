@@ -4,7 +4,8 @@
 - ``pools``: real examples, divided once between the two tiers
 - ``division``: which examples are labelled, tested, or free for auxiliary tasks
 - ``image_worlds``, ``table_worlds``: examples and answers of every task
-- ``tier_dev``, ``tier_test``: the worlds
+- ``recipes``, ``tier_dev``, ``tier_test``: the worlds
+- ``own_worlds``: worlds from a user's own table or folders
 - ``world_batches``: endless batches of a world
 """
 

@@ -29,7 +29,7 @@ def divide_pool(y: Tensor, num_classes: int, *, labels: int, validation: int, te
     """Draws the parts at random. Labelled examples are balanced over the classes; numbers are drawn as they come.
 
     >>> divide_pool(torch.tensor([0, 1, 0, 1, 0, 1]), 2, labels=2, validation=1, test=2, seed=0)
-    Division(few=tensor([3, 4]), validation=tensor([2]), test=tensor([0, 5]), rest=tensor([1]))
+    Division(few=tensor([4, 5]), validation=tensor([0]), test=tensor([1, 3]), rest=tensor([2]))
     """
     if labels + validation + test > len(y):
         raise ValueError(f"{labels} + {validation} + {test} examples are asked for, but there are {len(y)}.")

@@ -13,7 +13,7 @@ from arml.report.data.comparison import Comparison
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 MAIN_ONLY, UNIFORM, ORACLE = Line("main_only"), Line("joint", "uniform"), Line("oracle")
-DRAWS = 1000
+DRAWS = 2000
 """Draws of the bootstrap."""
 LEAST_GAIN = 1.0
 """Worlds in which the oracle gains fewer points over uniform weights say nothing about the share of its gain."""
@@ -132,18 +132,19 @@ def score_line(line: Line, results: Sequence[WorldResults]) -> MethodScores:
     return MethodScores(
         line,
         len(results),
-        _worst(names, [h[None] for h in harm], lambda means: float(means[0])),
+        _worst(names, [h[None] for h in harm], lambda means: means[0]),
         _interval([g[None] for g in gain], _mean),
         _share(line, results),
         _worst(names, columns, _regret),
         _interval([a[None] for a in ranked], _mean) if ranked else None,
-        {name: _regret(column.mean(axis=1)) for name, column in zip(names, columns, strict=True)},
+        {name: float(_regret(column.mean(axis=1))) for name, column in zip(names, columns, strict=True)},
     )
 
 
-def _regret(means: Numbers) -> float:
-    """Error minus the lower of the two references."""
-    return float(means[0] - min(means[1], means[2]))
+def _regret(means: Numbers) -> Numbers:
+    """Error minus the lower of the two references; [3, draws] -> [draws]."""
+    found: Numbers = means[0] - np.minimum(means[1], means[2])
+    return found
 
 
 def _share(line: Line, results: Sequence[WorldResults]) -> Score | None:
@@ -152,37 +153,39 @@ def _share(line: Line, results: Sequence[WorldResults]) -> Score | None:
         oracle = one.oracle()
         if oracle is not None and float((one.errors[UNIFORM] - oracle).mean()) >= LEAST_GAIN:
             parts.append(np.stack([one.errors[UNIFORM] - one.errors[line], one.errors[UNIFORM] - oracle]))
-    if not parts:
-        return None
-    return _interval(parts, _ratio)
+    return _interval(parts, _ratio) if parts else None
 
 
-def _ratio(means: Sequence[Numbers]) -> float:
+def _ratio(means: Sequence[Numbers]) -> Numbers:
     """The sum of the first quantity over the sum of the second; 0 in a draw in which the oracle gains nothing."""
-    ours, most = (float(sum(mean[number] for mean in means)) for number in (0, 1))
-    return ours / most if most > 0 else 0.0
+    ours, most = np.sum(means, axis=0)
+    return np.where(most > 0, ours / np.where(most > 0, most, 1.0), 0.0)
 
 
-def _mean(means: Sequence[Numbers]) -> float:
-    return float(np.mean([mean[0] for mean in means]))
+def _mean(means: Sequence[Numbers]) -> Numbers:
+    found: Numbers = np.mean(means, axis=0)[0]
+    return found
 
 
-def _worst(names: Sequence[str], columns: Sequence[Numbers], measure: Callable[[Numbers], float]) -> Score:
+def _worst(names: Sequence[str], columns: Sequence[Numbers], measure: Callable[[Numbers], Numbers]) -> Score:
     """The largest of a measure over worlds; every draw of the bootstrap has its own worst world."""
     found = [float(measure(column.mean(axis=1))) for column in columns]
-    score = _interval(columns, lambda means: max(float(measure(mean)) for mean in means))
+    score = _interval(columns, lambda means: np.max([measure(mean) for mean in means], axis=0))
     return score._replace(world=names[found.index(max(found))])
 
 
-def _interval(columns: Sequence[Numbers], measure: Callable[[Sequence[Numbers]], float]) -> Score:
-    """A measure of the worlds' means, and its interval. Every entry of ``columns`` is [quantities, seeds]."""
-    value = measure([column.mean(axis=1) for column in columns])
+def _interval(columns: Sequence[Numbers], measure: Callable[[Sequence[Numbers]], Numbers]) -> Score:
+    """A measure of the worlds' means, and its interval.
+
+    Args:
+        columns: for every world, [quantities, seeds].
+        measure: the worlds' means, each [quantities, draws] -> [draws].
+    """
+    value = float(measure([column.mean(axis=1, keepdims=True) for column in columns])[0])
     if all(column.shape[1] < 2 for column in columns):
         return Score(value, -math.inf, math.inf)
     rng = np.random.default_rng(0)
-    draws = []
-    for _ in range(DRAWS):
-        rows = [rng.integers(column.shape[1], size=column.shape[1]) for column in columns]
-        draws.append(measure([column[:, chosen].mean(axis=1) for column, chosen in zip(columns, rows, strict=True)]))
-    low, high = np.percentile(draws, [2.5, 97.5])
+    rows = [rng.integers(column.shape[1], size=(DRAWS, column.shape[1])) for column in columns]
+    drawn = [column[:, chosen].mean(axis=2) for column, chosen in zip(columns, rows, strict=True)]
+    low, high = np.percentile(measure(drawn), [2.5, 97.5])
     return Score(value, float(low), float(high))

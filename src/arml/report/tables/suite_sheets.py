@@ -18,6 +18,8 @@ from arml.report.data.summary import FORMULA, summarise
 from arml.report.tables.sheet import Cell, Sheet, number, text
 from arml.report.titles import order, suite_title
 
+_REFERENCES = (MAIN_ONLY, UNIFORM, ORACLE)
+
 
 def list_sheet(worlds: Sequence[World]) -> Sheet:
     """What the worlds are."""
@@ -77,6 +79,20 @@ def worlds_sheet(results: Sequence[WorldResults]) -> Sheet:
     )
 
 
+def brief_worlds_sheet(results: Sequence[WorldResults]) -> Sheet:
+    """Mean test errors of the references and of the best method in every world, for a terminal."""
+    rows = []
+    for one in results:
+        means = {line: float(errors.mean()) for line, errors in one.errors.items()}
+        methods = {line: mean for line, mean in means.items() if line not in _REFERENCES}
+        best = min(methods, key=lambda line: methods[line], default=None)
+        cells = [Cell(f"{means[line]:.1f}", means[line]) if line in means else Cell("") for line in _REFERENCES]
+        shown = Cell("") if best is None else Cell(f"{methods[best]:.1f} {suite_title(best)}", methods[best])
+        rows.append((text(one.world), *cells, shown))
+    headings = ("world", "main", "uniform", "oracle", "best method")
+    return Sheet("Mean test error in %", headings, tuple(rows))
+
+
 def _world_row(one: WorldResults, lines: Sequence[Line]) -> tuple[Cell, ...]:
     least = min(float(errors.mean()) for errors in one.errors.values())
     cells = []
@@ -89,5 +105,4 @@ def _world_row(one: WorldResults, lines: Sequence[Line]) -> tuple[Cell, ...]:
 
 
 def _place(line: Line) -> tuple[int, tuple[int, int, str]]:
-    first = (MAIN_ONLY, UNIFORM, ORACLE)
-    return (first.index(line) if line in first else len(first)), order(line)
+    return (_REFERENCES.index(line) if line in _REFERENCES else len(_REFERENCES)), order(line)

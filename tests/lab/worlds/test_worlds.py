@@ -100,7 +100,8 @@ def test_the_same_task_twice_has_the_same_examples():
 
 def test_pretext_tasks_have_heads_of_their_own_and_turns_are_right():
     data = WORLDS["digits-groups-help-turns-and-codes-do-not-mlp"].make(0)
-    assert {name: task.head for name, task in data.aux.items()} == {"group": "group", "turn": "turn", "code": "code"}
+    assert {name: task.head for name, task in data.aux.items()} == {name: name for name in data.aux}
+    assert tuple(data.aux) == ("group", "turn", "code1", "code2", "code3")
     pool = hashes(make_digits({"group": ImageTask(asks="group", amount=10**6)}, "dev", True, 20, 0).aux["group"].x)
     turn = data.aux["turn"]
     upright = torch.stack(

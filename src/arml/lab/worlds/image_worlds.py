@@ -7,7 +7,7 @@ Auxiliary tasks see images of another collection, or unlabelled ones of the same
 - a digit drawn at random is noise; so is a code drawn for every unlabelled image;
 - how much ink an image has, answered by the main task's own head, is another concept;
 - a pretext task on unlabelled images, with a head of its own, asks for the group of similar images that each belongs
-  to. It helps. To tell by how many quarters an image is turned does not help here: that was found by running it.
+  to. It helps. To tell by how many quarters an image is turned makes no difference here: running it has shown that.
 """
 
 import warnings

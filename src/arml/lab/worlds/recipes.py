@@ -20,6 +20,11 @@ def random_digits(count: int) -> dict[str, ImageTask]:
     return {f"random{number}": ImageTask(asks="random") for number in range(1, 1 + count)}
 
 
+def random_codes(count: int) -> dict[str, ImageTask]:
+    """Pretext tasks on unlabelled images that ask for codes drawn at random."""
+    return {f"code{number}": ImageTask(asks="code") for number in range(1, 1 + count)}
+
+
 def coins(count: int) -> dict[str, TableTask]:
     """Questions that a coin has answered."""
     return {f"coin{number}": TableTask("coin") for number in range(1, 1 + count)}

@@ -4,7 +4,7 @@ from functools import partial
 
 from arml.lab.worlds.image_worlds import ImageTask
 from arml.lab.worlds.pools import diabetes, tumours, yeast_genes
-from arml.lab.worlds.recipes import Recipes, coins, columns, random_digits, wrong_digits
+from arml.lab.worlds.recipes import Recipes, coins, columns, random_codes, random_digits, wrong_digits
 from arml.lab.worlds.table_worlds import TableTask, TableWorld
 from arml.lab.worlds.world import World
 
@@ -57,7 +57,7 @@ DEV: tuple[World, ...] = (
         "digits-groups-help-turns-and-codes-do-not-mlp",
         "pretext",
         {"group": ImageTask(asks="group", amount=600)},
-        {"turn": ImageTask(asks="turn"), "code": ImageTask(asks="code")},
+        {"turn": ImageTask(asks="turn"), **random_codes(3)},
     ),
     _dev.table(
         "yeast-one-helps-39-coins",

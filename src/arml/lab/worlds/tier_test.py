@@ -7,7 +7,7 @@ from functools import partial
 
 from arml.lab.worlds.image_worlds import ImageTask
 from arml.lab.worlds.pools import cars, phishing, segments, wine, yeast_genes
-from arml.lab.worlds.recipes import Recipes, coins, columns, random_digits, wrong_digits
+from arml.lab.worlds.recipes import Recipes, coins, columns, random_codes, random_digits, wrong_digits
 from arml.lab.worlds.table_worlds import TableTask, TableWorld
 from arml.lab.worlds.world import World
 
@@ -56,7 +56,7 @@ TEST: tuple[World, ...] = (
         "mnist-groups-help-turns-and-codes-do-not-mlp",
         "pretext",
         {"group": ImageTask(asks="group", amount=700)},
-        {"turn": ImageTask(asks="turn"), "code": ImageTask(asks="code")},
+        {"turn": ImageTask(asks="turn"), **random_codes(3)},
     ),
     _test.table(
         "segments-one-helps-twelve-coins",

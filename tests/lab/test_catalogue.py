@@ -10,7 +10,7 @@ import torch
 from lab.parts import make
 
 from arml import Fixed, Signals, Uniform
-from arml.lab.build import domains, multi_label, semi_supervised
+from arml.lab.build import domains, multi_label, semi_supervised, suite
 from arml.lab.catalogue import (
     COMPARED_METHODS,
     GRID,
@@ -24,15 +24,16 @@ from arml.lab.catalogue import (
 )
 from arml.lab.experiments import domain_runs, multi_label_runs, semi_supervised_runs
 from arml.lab.run import Run
-from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
+from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised, Suite
 from arml.lab.train import descend, losses_of
 from arml.report.titles import ARMLS, FIXED, line_title, uses_labels
 
-BUILDERS = {"ssl": semi_supervised, "mlc": multi_label, "dg": domains}
+BUILDERS = {"ssl": semi_supervised, "mlc": multi_label, "dg": domains, "suite": suite}
 SMALL = {
     "ssl": SemiSupervised(batch_labelled=4, batch_unlabelled=4),
     "mlc": MultiLabel(network="mlp-8", batch_main=4, batch_aux=8),
     "dg": Domains(network="plain-8", batch_source=4, batch_target=4),
+    "suite": Suite(world="digits-one-helps-mlp", helpful=("plain",), network="mlp-8", batch_main=4, batch_aux=4),
 }
 EVERY_LEARNER = [(setting, name) for setting, learners in LEARNERS.items() for name in learners]
 

@@ -9,6 +9,7 @@ A line of data travels down the stages. Each imports only from those above it:
 - ``data``: images and tables on disk or inside packages -> batches
 - ``models``: a trunk that is shared, heads that are not
 - ``tasks``: network + images -> one scalar loss
+- ``worlds``: small problems in which it is known which auxiliary tasks help
 - ``learners``: network + batch -> main loss and auxiliary losses
 - ``metrics``: answers -> how good they are
 - ``environment``: the machine, and where its data sets are
@@ -20,6 +21,7 @@ A line of data travels down the stages. Each imports only from those above it:
 - ``build``: a run -> everything it trains with
 - ``launch``: a run -> its result
 - ``sweep``: many runs side by side
+- ``suite``: one method in one world, for research
 """
 
 from importlib import import_module

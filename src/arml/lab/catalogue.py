@@ -186,6 +186,11 @@ LEARNERS: dict[str, dict[str, LearnerFacts]] = {
             "Shape-bias (styles by pixel statistics)", trains_on_main=False, paper="Asadi et al., 2019"
         ),
     },
+    "suite": {
+        "main_only": LearnerFacts("Main task only", main_only=True),
+        "oracle": LearnerFacts("Oracle: helpful tasks only, uniform weights"),
+        "joint": LearnerFacts("All targets", weighted=True),
+    },
 }
 """Learners of each setting by name, in the order of tables."""
 

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     SemiSupervisedName: TypeAlias = str
     MultiLabelName: TypeAlias = str
     DomainsName: TypeAlias = str
+    SuiteName: TypeAlias = str
 else:  # the catalogue is the only list of names; the command line reads its choices from these types
     SemiSupervisedName = Literal[tuple(LEARNERS["ssl"])]
     MultiLabelName = Literal[tuple(LEARNERS["mlc"])]
     DomainsName = Literal[tuple(LEARNERS["dg"])]
+    SuiteName = Literal[tuple(LEARNERS["suite"])]
 
 
 @dataclass(frozen=True)
@@ -199,9 +201,66 @@ class Domains(Run):
         return Line(self.learner if self.learner in self.weighted else "jt", "uniform")
 
 
+@dataclass(frozen=True)
+class Suite(Run):
+    """A world of the suite: one main task with few labels, auxiliary tasks of which it is known whether they help."""
+
+    setting: ClassVar[str] = "suite"
+    weighted: ClassVar[frozenset[str]] = weighted_learners("suite")
+
+    world: str = ""
+    """Name of the world."""
+    tier: str = ""
+    """Filled in: dev, test, or own for your own data."""
+    kind: str = ""
+    """Filled in: what the world is about."""
+    helpful: tuple[str, ...] = ()
+    """Filled in: the auxiliary tasks that help."""
+    learner: SuiteName = "joint"
+    """All auxiliary tasks (joint), those that help with equal weights (oracle), or none (main_only)."""
+    labels: int = 20
+    """Labelled examples of the main task."""
+    batch_main: int = 20
+    """Labelled examples of the main task per step."""
+    batch_aux: int = 20
+    """Examples of each auxiliary task per step."""
+    table: str = ""
+    """Your own CSV or Parquet file, which worlds are made from."""
+    folders: str = ""
+    """Your own folder with <domain>/<class>/<image>, which worlds are made from."""
+    main: str = ""
+    """The main column of the table, or the target among the domains."""
+    aux: tuple[str, ...] = ()
+    """Columns of the table to use as auxiliary tasks."""
+    data_digest: str = ""
+    """Fingerprint of the table or folder, filled in: a changed file makes another run."""
+    method_file: str = ""
+    """A Python file with a method that the catalogue does not have."""
+    method_digest: str = ""
+    """Fingerprint of that file, filled in: a changed file makes another run."""
+
+    def subject(self) -> Subject:
+        """The world and its labels."""
+        own = f"@{self.data_digest[:6]}" if self.data_digest else ""
+        return Subject(self.setting, f"{self.world}{own}", "", self.labels)
+
+    def line(self) -> Line:
+        """Learner and method; a method from a file has the file's fingerprint."""
+        method = self._method(self.learner)
+        return Line(self.learner, f"{method}@{self.method_digest[:6]}" if self.method_digest else method)
+
+    def reference(self) -> Line:
+        """All auxiliary tasks, with equal weights."""
+        return Line("joint", "uniform")
+
+    def protocol(self) -> str:
+        """The last network."""
+        return "the network of the last step is tested, once"
+
+
 def _describe_variant(left_out: tuple[str, ...]) -> str:
     return f"without {', '.join(left_out)}" if left_out else ""
 
 
-RUN_TYPES: dict[str, type[Run]] = {kind.setting: kind for kind in (SemiSupervised, MultiLabel, Domains)}
+RUN_TYPES: dict[str, type[Run]] = {kind.setting: kind for kind in (SemiSupervised, MultiLabel, Domains, Suite)}
 """The kinds of run by the name of their setting in records and commands."""

@@ -71,7 +71,7 @@ def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watc
 
         parts.network.train()
         for step in range(state.step, run.steps):
-            _set_lr(parts.optimizer, run, step)
+            set_lr(parts.optimizer, run, step)
             line = _take_step(parts, step, recorded=(step + 1) % run.record_every == 0)
             if line is not None:
                 record(line)
@@ -211,7 +211,8 @@ def _stateful_parts(parts: Parts[Any]) -> dict[str, Any]:
     return {name: part for name, part in named.items() if part is not None}
 
 
-def _set_lr(optimizer: Optimizer, run: Run, step: int) -> None:
+def set_lr(optimizer: Optimizer, run: Run, step: int) -> None:
+    """Sets the step size that ``run`` has at ``step``."""
     drops = sum(step >= share * run.steps for share in run.lr_drop_at)
     for group in optimizer.param_groups:
         group["lr"] = optimizer.defaults["lr"] * run.lr_drop**drops

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import NamedTuple
 
 from arml.lab.run import Run
+from arml.lab.run_kinds import Suite
 from arml.report.titles import line_title, subject_title
 
 Defaults = Callable[[Run], tuple[list[str], Run]]
@@ -24,11 +25,32 @@ def repeats(runs: Sequence[Run], defaults: Defaults) -> list[Repeat]:
     """A command for each group of runs that differ only in the seed."""
     seeds: dict[Run, list[int]] = defaultdict(list)
     for run in runs:
-        seeds[replace(run, seed=0)].append(run.seed)
-    return [
+        if not isinstance(run, Suite):
+            seeds[replace(run, seed=0)].append(run.seed)
+    return _repeat_suite([run for run in runs if isinstance(run, Suite)]) + [
         Repeat(f"{subject_title(run.subject())}: {line_title(run.line())}", _loop_command(run, sorted(found), defaults))
         for run, found in seeds.items()
     ]
+
+
+def _repeat_suite(runs: Sequence[Suite]) -> list[Repeat]:
+    """One command per tier, or per table or folder of the user's."""
+    tiers: dict[tuple[str, ...], list[Suite]] = defaultdict(list)
+    for run in runs:
+        tiers[run.tier, run.table, run.folders, run.main, *run.aux].append(run)
+    return [Repeat(f"Suite of known truths: {key[0]}", _suite_command(found)) for key, found in tiers.items()]
+
+
+def _suite_command(runs: Sequence[Suite]) -> str:
+    one = runs[0]
+    own = {"table": one.table, "folders": one.folders, "main": one.main if one.table or one.folders else ""}
+    words = ["--tier", one.tier] if one.tier != "own" else [w for k, v in own.items() if v for w in (f"--{k}", v)]
+    words += ["--aux", *one.aux] if one.aux else []
+    methods = dict.fromkeys(run.method for run in runs if not run.method_file)
+    files = dict.fromkeys(run.method_file for run in runs if run.method_file)
+    words += ["--worlds", *dict.fromkeys(run.world for run in runs), "--methods", *methods]
+    words += ["--method-file", *files] if files else []
+    return shlex.join(["arml", "suite", *words, "--seeds", str(len({run.seed for run in runs}))])
 
 
 def _loop_command(run: Run, seeds: Sequence[int], defaults: Defaults) -> str:

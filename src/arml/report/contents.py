@@ -4,15 +4,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from arml.lab.run_kinds import Suite
 from arml.report.charts.chart import Chart
 from arml.report.charts.one_subject import subject_charts
 from arml.report.charts.over_subjects import charts_over_subjects
+from arml.report.charts.suite_chart import suite_chart
 from arml.report.commands import Defaults, Repeat, repeats
 from arml.report.data.comparison import Comparison, comparisons, differing_settings
 from arml.report.data.final_weights import matrices
 from arml.report.data.paper import FIGURE_2, FIGURE_3, FIGURE_4
 from arml.report.data.records import Collected
 from arml.report.data.scarcity import group_by_scarcity
+from arml.report.data.suite_scores import leaderboard, world_results
 from arml.report.data.topics import middle_level, topics
 from arml.report.data.verdict import Verdicts, verdicts
 from arml.report.tables.labels_sheet import labels_sheet
@@ -24,6 +27,7 @@ from arml.report.tables.rows import make_rows
 from arml.report.tables.saving_sentences import saving_sentences
 from arml.report.tables.scarcity_sheets import scarcity_sheets
 from arml.report.tables.sheet import Cell, Sheet, text
+from arml.report.tables.suite_sheets import leaderboard_sheet, worlds_sheet
 from arml.report.tables.verdict_sentences import overall_sentences, task_sentences
 from arml.report.tables.verdict_sheet import verdict_sheet
 from arml.report.titles import line_title, subject_title
@@ -74,17 +78,29 @@ class Report(NamedTuple):
 
 def make_report(collected: Collected, *, paper: bool, defaults: Defaults, charts: Sequence[Chart] = ()) -> Report:
     """The report on the collected runs; finished ``charts`` from elsewhere join those over several subjects."""
-    compared = comparisons(collected.recorded, collected.failed)
+    everything = comparisons(collected.recorded, collected.failed)
+    compared = [one for one in everything if one.subject.setting != Suite.setting]
     found = {comparison.subject: verdicts(comparison) for comparison in compared}
     sections = [_subject_section(comparison, found[comparison.subject], paper=paper) for comparison in compared]
     return Report(
-        _overview(collected, compared),
+        _overview(collected, everything),
         [_findings(comparison, found[comparison.subject]) for comparison in compared],
-        _make_keys_unique([*sections, *_sections_over_subjects(compared, charts, paper=paper)]),
+        _make_keys_unique(
+            [*_suite_sections(everything), *sections, *_sections_over_subjects(compared, charts, paper=paper)]
+        ),
         [*_remarks(collected)],
         _environments(collected),
         repeats([one.run for one in collected.recorded], defaults),
     )
+
+
+def _suite_sections(compared: Sequence[Comparison]) -> Iterator[Section]:
+    """One section for all worlds of the suite: a section each would flood the page."""
+    results = world_results(compared)
+    if results:
+        scores = leaderboard(results)
+        sheets = [leaderboard_sheet(scores, len(results)), worlds_sheet(results)]
+        yield Section("Suite of known truths", [], sheets, [suite_chart(scores)])
 
 
 def _overview(collected: Collected, compared: Sequence[Comparison]) -> str:

@@ -45,6 +45,18 @@ def line_title(line: Line) -> str:
     return name + (f", {line.variant}" if line.variant else "")
 
 
+def suite_title(line: Line) -> str:
+    """The title of a line of the suite: the method alone, since all of them have the same tasks.
+
+    >>> suite_title(Line("joint", "gated_arml")), suite_title(Line("joint", "uniform")), suite_title(Line("oracle"))
+    ('Gated ARML (ours)', 'Uniform weights', 'Oracle')
+    """
+    if line.learner in ("oracle", *MAIN_ONLY):
+        return "Oracle" if line.learner == "oracle" else "Main task only"
+    words = _SUFFIXES.get(line.method, line.method).removeprefix(",").removeprefix(" + ").strip()
+    return words[:1].upper() + words[1:] if line.method in FIXED else words
+
+
 def uses_labels(line: Line) -> bool:
     """Whether labels of the main task train the network or steer the weights.
 

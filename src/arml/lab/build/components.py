@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 from torch.optim import SGD, Adam, Optimizer
 
 from arml.convergence import Convergence
-from arml.lab.catalogue import GRID_SEARCH, GRIDS, LEARNERS, find_method
+from arml.lab.build.method_file import method_facts
+from arml.lab.catalogue import GRID_SEARCH, GRIDS, LEARNERS, MethodFacts, find_method
 from arml.lab.models.network import Network, Trunk
 from arml.lab.run import Run
+from arml.lab.run_kinds import Suite
 from arml.langevin import Langevin
 from arml.methods import ARML, OLAUX, GatedARML, Method
 from arml.reweighter import Reweighter
@@ -59,7 +61,7 @@ def make_reweighter(
             f"The grid search weights two auxiliary tasks, by grid-A, or three, by grid-A-B-C. Got {run.method} for "
             f"{len(tasks)}: {', '.join(tasks)}."
         )
-    facts = find_method(run.method)
+    facts = find_facts(run)
     return Reweighter(
         _set_step_size(facts.make(trunk), run.weight_lr),
         tasks,
@@ -73,6 +75,11 @@ def make_reweighter(
 
 def _schedule(run: Run) -> int | Growing:
     return Growing(run.every) if run.growing else run.every
+
+
+def find_facts(run: Run) -> MethodFacts:
+    """The facts about the run's method, from its own file or the catalogue."""
+    return method_facts(run.method_file) if isinstance(run, Suite) and run.method_file else find_method(run.method)
 
 
 def _first_stage(run: Run) -> Convergence:
@@ -116,7 +123,7 @@ def make_noise(
     run: Run, optimizer: Optimizer, network: Network, reweighter: Reweighter | None, *, num_examples: int
 ) -> Langevin | None:
     """Langevin noise on the trunk until the weights converge, for methods with two stages."""
-    if not find_method(run.method).two_stages or reweighter is None:
+    if not find_facts(run).two_stages or reweighter is None:
         return None
     return Langevin(
         optimizer,

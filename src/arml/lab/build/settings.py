@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from arml.lab.build import domains, multi_label, semi_supervised
+from arml.lab.build import domains, multi_label, semi_supervised, suite
 from arml.lab.build.skeleton import Contribution, Folders, assemble
 from arml.lab.data.cache import ReportCount, report_nothing
 from arml.lab.experiments import domain_runs, multi_label_runs, semi_supervised_runs
@@ -76,9 +76,24 @@ SETTINGS: dict[str, Setting] = {
 }
 
 
+class Maker(NamedTuple):
+    """How a run of one kind is completed and made; the fields are those of a setting."""
+
+    load: Callable[[AnyRun, Folders, ReportCount], AnyData]
+    contribute: Callable[[AnyRun, AnyData], Contribution[Any]]
+    complete: Callable[[AnyRun], AnyRun]
+
+
+MAKERS: dict[str, Maker] = {
+    **{name: Maker(setting.load, setting.contribute, setting.complete) for name, setting in SETTINGS.items()},
+    "suite": Maker(suite.load, suite.contribute, suite.complete),
+}
+"""For every kind of run: those of the paper's settings, and those in worlds of the suite."""
+
+
 def complete(run: Run) -> Run:
     """The run with what follows from its options filled in, such as fingerprints of the files it reads."""
-    completed: Run = SETTINGS[run.setting].complete(run)
+    completed: Run = MAKERS[run.setting].complete(run)
     return completed
 
 
@@ -90,11 +105,11 @@ def build(run: Run, folders: Folders, count: ReportCount = report_nothing) -> Pa
         folders: where data sets are, and where decoded images are kept.
         count: is told how many of how many images have been decoded.
     """
-    setting = SETTINGS[run.setting]
-    return assemble(run, setting.contribute(run, setting.load(run, folders, count)))
+    maker = MAKERS[run.setting]
+    return assemble(run, maker.contribute(run, maker.load(run, folders, count)))
 
 
 def check_data(runs: Sequence[Run], folders: Folders, count: ReportCount = report_nothing) -> None:
     """Reads the data of every subject once: faults show, and images are decoded, before many runs begin."""
     for run in {run.subject(): run for run in runs}.values():
-        SETTINGS[run.setting].load(run, folders, count)
+        MAKERS[run.setting].load(run, folders, count)

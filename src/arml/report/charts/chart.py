@@ -1,7 +1,7 @@
 """A figure as plain data: the source for files for print and for the charts on the page."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from arml.report.data.summary import Summary
@@ -77,11 +77,11 @@ class Lines(NamedTuple):
 
 
 class Dot(NamedTuple):
-    """A mean with its interval, and the seeds it comes from."""
+    """A mean with its interval, and the seeds or worlds it comes from."""
 
     name: str
     summary: Summary
-    values: dict[int, float]
+    values: Mapping[int, float] | Mapping[str, float]
 
     def arms(self, bounds: Bounds) -> tuple[float, float]:
         """How far the interval goes below and above the mean inside ``bounds``; 0 with one seed.
@@ -105,6 +105,8 @@ class Dots(NamedTuple):
     dots: tuple[Dot, ...]
     bounds: Bounds
     """Bounds of x."""
+    points: str = "seed"
+    """What every mean is over."""
 
 
 class Heat(NamedTuple):

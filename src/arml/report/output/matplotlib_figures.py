@@ -140,7 +140,7 @@ def _dots(chart: Dots) -> Figure:
     ax.set_xlim(*chart.bounds.clip(ax.get_xlim()))
     ax.set_yticks(range(len(names)), names)
     ax.invert_yaxis()
-    ax.set_xlabel(f"{chart.x_title} (mean, 95 % interval, seeds)")
+    ax.set_xlabel(f"{chart.x_title} (mean, 95 % interval, {chart.points}s)")
     ax.grid(axis="x", alpha=0.3)
     return figure
 

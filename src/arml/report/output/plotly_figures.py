@@ -138,7 +138,7 @@ def _dots(chart: Dots) -> tuple[list[Json], Json]:
     ]
     seeds: Json = {
         "type": "scatter",
-        "name": "one seed",
+        "name": f"one {chart.points}",
         "x": _round([value for _, _, value in points]),
         "y": [name for name, _, _ in points],
         "mode": "markers",
@@ -146,7 +146,7 @@ def _dots(chart: Dots) -> tuple[list[Json], Json]:
         "marker": {"symbol": "line-ns-open", "size": 9},
         "meta": {"colour": 1},
         "customdata": [seed for _, seed, _ in points],
-        "hovertemplate": "%{y}<br>seed %{customdata}: %{x:.2f} %<extra></extra>",
+        "hovertemplate": f"%{{y}}<br>{chart.points} %{{customdata}}: %{{x:.2f}} %<extra></extra>",
     }
     layout: Json = {
         "xaxis": {"title": {"text": _escape(chart.x_title)}, **_clipped_axis(chart.bounds)},

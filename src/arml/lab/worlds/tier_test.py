@@ -1,0 +1,106 @@
+"""Worlds for the published table: the second half of MNIST-5k and of Yeast, other digits, five other tables.
+
+Nothing is chosen by them. Their seeds begin at 1000.
+"""
+
+from functools import partial
+
+from arml.lab.worlds.image_worlds import ImageTask
+from arml.lab.worlds.pools import cars, phishing, segments, wine, yeast_genes
+from arml.lab.worlds.recipes import Recipes, coins, columns, random_codes, random_digits, wrong_digits
+from arml.lab.worlds.table_worlds import TableTask, TableWorld
+from arml.lab.worlds.world import World
+
+_test = Recipes("test")
+_slanted, _small, _thick = ({name: ImageTask(name)} for name in ("slanted", "small", "thick"))
+_digits, _wide = {"digits": ImageTask(collection="digits")}, {"wide": ImageTask("wide")}
+
+_YEAST = TableWorld(partial(yeast_genes, "test", "Class3"), tuple(f"x{n}" for n in range(103)), tested=500)
+
+TEST: tuple[World, ...] = (
+    _test.digits("mnist-five-help-mlp", "all help", {**_slanted, **_small, **_thick, **_digits, **_wide}, {}),
+    _test.digits("mnist-two-help-cnn", "all help", {**_small, **_digits}, {}),
+    _test.digits(
+        "mnist-two-help-three-mislead-cnn", "some mislead", {**_slanted, **_wide}, wrong_digits(1, 4, 6, show="thick")
+    ),
+    _test.digits(
+        "mnist-three-help-two-other-concepts-mlp",
+        "some mislead",
+        {**_slanted, **_thick, **_wide},
+        {"ink": ImageTask("wide", "ink"), "ink of digits": ImageTask("tilted", "ink", collection="digits")},
+    ),
+    _test.digits(
+        "mnist-300-labels-one-helps-four-mislead-mlp",
+        "some mislead",
+        {"same": ImageTask(collection="same")},
+        wrong_digits(2, 4, 6, 8, show="slanted"),
+        labels=300,
+    ),
+    _test.digits("mnist-four-mislead-mlp", "all mislead", {}, wrong_digits(2, 4, 6, 8, show="slanted")),
+    _test.digits("mnist-one-misleads-cnn", "all mislead", {}, wrong_digits(6, show="small")),
+    _test.digits("mnist-five-random-cnn", "noise", {}, random_digits(5)),
+    _test.digits("mnist-one-helps-39-random-mlp", "one good", _slanted, random_digits(39)),
+    _test.digits(
+        "mnist-same-tasks-twice-mlp",
+        "twice",
+        {**_wide, "wide again": ImageTask("wide")},
+        {"wrong": ImageTask("small", shift=4), "wrong again": ImageTask("small", shift=4)},
+    ),
+    _test.digits(
+        "mnist-loss-scales-cnn",
+        "loss scales",
+        {"slanted": ImageTask("slanted", scale=1e-3), "thick": ImageTask("thick", scale=1e3)},
+        {**wrong_digits(2, show="wide", scale=1e3), **wrong_digits(6, show="wide")},
+    ),
+    _test.digits(
+        "mnist-groups-help-turns-and-codes-do-not-mlp",
+        "pretext",
+        {"group": ImageTask(asks="group", amount=700)},
+        {"turn": ImageTask(asks="turn"), **random_codes(3)},
+    ),
+    _test.table(
+        "segments-one-helps-twelve-coins",
+        "one good",
+        TableWorld(segments, tested=1000),
+        {"noisy labels": TableTask("main", noise=0.3)},
+        coins(12),
+        labels=21,
+    ),
+    _test.table(
+        "cars-one-helps-one-misleads",
+        "some mislead",
+        TableWorld(cars, tested=150),
+        {"noisy answers": TableTask("main", noise=0.5)},
+        {"wrong": TableTask("wrong")},
+    ),
+    _test.table(
+        "phishing-twin-in-large-units-and-coin",
+        "other units",
+        TableWorld(phishing, tested=600),
+        {"twin": TableTask("twin", noise=0.3, unit=100, natural_unit=10)},
+        coins(1),
+    ),
+    _test.table(
+        "phishing-twin-in-small-units-and-four-coins",
+        "other units",
+        TableWorld(phishing, tested=600),
+        {"twin": TableTask("twin", noise=0.3, unit=0.01, natural_unit=10)},
+        coins(4),
+    ),
+    _test.table(
+        "yeast-seven-other-functions",
+        "real",
+        _YEAST,
+        {},
+        columns(*(f"Class{n}" for n in (1, 2, 4, 5, 6, 12, 13))),
+        labels=30,
+    ),
+    _test.table(
+        "wine-measured-columns",
+        "real",
+        TableWorld(wine, ("alcohol", "ash", "malic_acid", "magnesium", "hue"), tested=80, validation=20),
+        {},
+        columns("flavanoids", "proline", "color_intensity"),
+    ),
+)
+"""The worlds of ``test``, in the order of tables."""

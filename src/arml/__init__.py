@@ -3,10 +3,11 @@
 A training step travels down these stages. Each imports only from those above it:
 
 - ``gradients``: losses -> inner products of task gradients
+- ``schedule``: calls so far -> when to update next
 - ``methods``: inner products -> weights, one paper, one file
 - ``convergence``: weights -> whether they have settled
-- ``schedule``: calls so far -> when to update next
 - ``fade``: steps so far -> how much the auxiliary part counts
+- ``units``: sizes of losses -> comparable losses
 - ``losses``: a user's losses -> checked, in one order
 - ``reweighter``: the module a user holds
 - ``langevin``: noise after the optimiser's step, for the two-stage algorithm
@@ -26,6 +27,7 @@ from arml.methods import (
     OLAUX,
     TAWT,
     AdaLoss,
+    Agreement,
     AutoLambda,
     AuxiNash,
     CosineSim,
@@ -54,6 +56,7 @@ __all__ = [
     "OLAUX",
     "TAWT",
     "AdaLoss",
+    "Agreement",
     "AutoLambda",
     "AuxiNash",
     "Convergence",

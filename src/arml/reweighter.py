@@ -26,6 +26,7 @@ from arml.rounds import Rounds
 from arml.schedule import Constant, Growing, check_whole
 from arml.state import fill, fill_progress, name_parts, read_state
 from arml.together import Processes, check_not_sharded, describe
+from arml.units import Sizes, find_units, no_sizes, remember_sizes
 
 
 class Reweighter(nn.Module):
@@ -57,7 +58,8 @@ class Reweighter(nn.Module):
         tasks: Sequence[str] | None = None,
         shared: Shared | None = None,
         *,
-        every: int | Growing = Growing(),  # noqa: B008 -- frozen
+        every: int | Growing | None = None,
+        units: bool | None = None,
         aux_scale: float = 1.0,
         train_on_main: bool = True,
         fade: Fade | None = None,
@@ -72,8 +74,10 @@ class Reweighter(nn.Module):
             method: how losses and inner products become weights, such as ``ARML()``; ``None``: the recommended method.
             tasks: names of the auxiliary tasks.
             shared: what all tasks go through: a module, its parameters, or ``shared_parameters(model, "trunk")``.
-            every: calls between two measurements of gradients, a constant or a ``Growing`` schedule. Methods that need
-                no gradients are updated at every call.
+            every: calls between two measurements of gradients, a constant or a ``Growing`` schedule; ``None``: the
+                schedule of the method. Methods that need no gradients are updated at every call.
+            units: whether every auxiliary loss is brought to the size of the main loss, so that weights do not depend
+                on the scale of losses; ``None``: if the method needs it, as the recommended one does.
             aux_scale: multiplies every auxiliary loss before anything else sees it.
             train_on_main: if ``False``, the main loss only steers the weights and is not part of the result.
             fade: lets the auxiliary part fall to 0 over the run, such as ``LinearFade(until=0.8, total=1000)``;
@@ -88,8 +92,10 @@ class Reweighter(nn.Module):
         method, (tasks, shared) = choose_method(method), check_given(tasks, shared)
         check_settings(aux_scale, fade, train_on_main=train_on_main)
         self.method, self.tasks, self.fade = method, check_names(tasks), fade
-        self.every, self.aux_scale, self.train_on_main = every, aux_scale, train_on_main
-        self._schedule = every if isinstance(every, Growing) else Constant(every)
+        self.every = method.schedule() if every is None else every
+        self.units = method.needs().units if units is None else units
+        self.aux_scale, self.train_on_main = aux_scale, train_on_main
+        self._schedule = self.every if isinstance(self.every, Growing) else Constant(self.every)
         self.convergence = convergence
         self.signals: Signals | None = None
         """The input of the last update, for records and plots."""
@@ -100,8 +106,7 @@ class Reweighter(nn.Module):
         # On the CPU, also when the model is made under torch.device("meta") or another default device.
         like = torch.zeros(1 + len(self.tasks), dtype=torch.float64, device="cpu")
         self._weights, self._memory = method.update(method.init(like), Signals(like, present=like.bool()))
-        # All losses are scaled at once, here and where they are measured: K products would add K nodes to every graph.
-        self._scale = torch.tensor([1.0, *[aux_scale] * len(self.tasks)], dtype=like.dtype, device="cpu")
+        self._set_sizes(no_sizes(like))
         self._keep(initial_state(self._weights))
         self._rounds = Rounds(like)
         self._steps, self._calls, self._calls_to_wait = 0, 0, 0
@@ -113,6 +118,11 @@ class Reweighter(nn.Module):
     def weights(self) -> dict[str, float]:
         """The weight of every auxiliary task."""
         return dict(zip(self.tasks, self._weights[1:].tolist(), strict=True))
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """What every auxiliary loss is multiplied by: its weight, times its unit, ``aux_scale`` and the share."""
+        return dict(zip(self.tasks, self._factors()[1:], strict=True))
 
     @property
     def main_weight(self) -> float:
@@ -317,6 +327,7 @@ class Reweighter(nn.Module):
             "`tasks`": list(self.tasks),
             "`method`": describe(self.method),
             "`every`": describe(self.every),
+            "`units`": self.units,
             "`aux_scale`": self.aux_scale,
             "`fade`": describe(self.fade),
             "the number of calls so far": self._calls,
@@ -343,11 +354,22 @@ class Reweighter(nn.Module):
                 "every process, or never."
             )
 
+    def _set_sizes(self, sizes: Sizes) -> None:
+        """Keeps the sizes of the losses, and what follows from them: the factor on every loss, [1 + K]."""
+        self._sizes = sizes
+        # All losses are scaled at once, here and where they are measured: K products would add K nodes to every graph.
+        self._scale = torch.full_like(sizes.number, self.aux_scale)
+        self._scale[0] = 1
+        self._rescaled = self.aux_scale != 1 or self.units
+        if self.units:
+            self._scale = self._scale * find_units(sizes)
+
     def _factors(self) -> list[float]:
         """What every loss is multiplied by, [1 + K]."""
-        main_weight, *alpha = self._weights.tolist()
-        scale = self.aux_scale * self.share
-        return [main_weight, *(alpha if scale == 1 else [w * scale for w in alpha])]
+        if not self._rescaled and self.share == 1:
+            return self._weights.tolist()
+        main_weight, *alpha = (self._weights * self._scale).tolist()
+        return [main_weight, *(w * self.share for w in alpha)]
 
     def _measures_gradients(self) -> bool:
         needs = self.method.needs()
@@ -361,9 +383,11 @@ class Reweighter(nn.Module):
         if everywhere.factor != 1:
             local = [everywhere.factor * loss for loss in local]
             batch = batch._replace(closure=multiply(batch.closure, everywhere.factor))
-        present, scale = everywhere.present, to_memory(everywhere.scale) * self._scale
+        present, values = everywhere.present, to_memory(everywhere.values)
         usable = present & self._observer.find_finite(everywhere.values)
-        values = torch.where(usable, to_memory(everywhere.values) * self._scale, 0.0)
+        if self.units:
+            self._set_sizes(remember_sizes(self._sizes, values, usable))
+        scale, values = to_memory(everywhere.scale) * self._scale, torch.where(usable, values * self._scale, 0.0)
         self._rounds.expect(everywhere.expected)
         stride, signals = 1.0, Signals(values, present=usable)
         if self._measures_gradients():
@@ -372,8 +396,12 @@ class Reweighter(nn.Module):
                 return  # not enough to compare: the next call tries again
             self._calls_to_wait = self._schedule.after(self._calls)
             signals, stride = found, self._schedule.stride(self._calls_to_wait)
+        if self.method.needs().outputs:
+            signals = signals._replace(same_outputs=self._observer.find_same_outputs(batch.measured))
         self.signals = signals._replace(stride=stride)
-        self._weights, self._memory = self.method.update(self._memory, self.signals)
+        weights, self._memory = self.method.update(self._memory, self.signals)
+        # Without the main loss there must be something left to train on.
+        self._weights = weights if self.train_on_main or bool(weights[1:].any()) else self._weights
         self._judge_convergence(self.signals)
 
     def _measure(
@@ -418,6 +446,7 @@ class Reweighter(nn.Module):
             "calls": self._calls,
             "calls_to_wait": self._calls_to_wait,
             "weights": self._weights,
+            "sizes": name_parts(self._sizes),
             "memory": name_parts(self._memory),
             "convergence": name_parts(self._window_state),
             "round": name_parts(self._rounds.now),
@@ -439,6 +468,8 @@ class Reweighter(nn.Module):
             self.reset()
         # What older formats lack, and what counts positions of tasks that have changed, begins again.
         in_place = saved["tasks"] == list(self.tasks)
+        if in_place and "sizes" in saved:
+            self._set_sizes(fill(self._sizes, saved["sizes"]))
         if in_place and "round" in saved:
             self._rounds.restore(fill(self._rounds.now, saved["round"]))
         if in_place and "engines" in saved:

@@ -13,10 +13,11 @@ ORDER = {
     "arml": [
         "_distributed",
         "gradients",
+        "schedule",
         "methods",
         "convergence",
-        "schedule",
         "fade",
+        "units",
         "arguments",
         "losses",
         "connection",
@@ -52,7 +53,7 @@ ORDER = {
         "auto",
         "measure",
     ],
-    "arml.methods": ["_simplex", "_adam", "base", "arml", "gated_arml"],
+    "arml.methods": ["_simplex", "_adam", "base", "arml", "agreement"],
     "arml.lab": [
         "data",
         "models",

@@ -26,6 +26,9 @@ class Signals(NamedTuple):
     stride: float = 1.0
     """How many times its own step size a method should step: more than 1 where updates are rare."""
 
+    same_outputs: Tensor | None = None
+    """[K] of bool, for methods that need it: tasks that go through every parameter of the main task, its head too."""
+
     def seen(self) -> Tensor:
         """[1 + K] of bool: which tasks there are."""
         return torch.ones_like(self.losses, dtype=torch.bool) if self.present is None else self.present

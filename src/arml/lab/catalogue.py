@@ -16,6 +16,7 @@ from arml.methods import (
     OLAUX,
     TAWT,
     AdaLoss,
+    Agreement,
     AutoLambda,
     AuxiNash,
     CosineSim,
@@ -59,6 +60,8 @@ class MethodFacts:
     """Whether training adds Langevin noise until the weights converge, and then keeps them."""
     compared: bool = True
     """Whether comparisons include it unless told otherwise; ``--methods`` names any."""
+    sets_its_own_scale: bool = False
+    """Whether the method has a schedule and a total of its own: ``every`` and divisors of the losses do not apply."""
     rank_in_verdict: int | None = None
     """Order of the methods whose weights the report judges; ``None``: not judged."""
     paper: str = ""
@@ -114,6 +117,9 @@ METHODS: dict[str, MethodFacts] = {
         lambda _: ARML(), " + ARML, two stages with Langevin noise", two_stages=True, rank_in_verdict=2, paper=_ARML
     ),
     "gated_arml": MethodFacts(lambda _: GatedARML(), " + Gated ARML (ours)", rank_in_verdict=1),
+    "agreement": MethodFacts(
+        lambda _: Agreement(), " + Agreement (ours, recommended)", sets_its_own_scale=True, rank_in_verdict=0
+    ),
 }
 """Methods by the name that commands and records use, in the order of tables."""
 

@@ -2,6 +2,7 @@
 
 from arml.methods._simplex import project_to_simplex
 from arml.methods.adaloss import AdaLoss
+from arml.methods.agreement import Agreement
 from arml.methods.arml import ARML
 from arml.methods.auto_lambda import AutoLambda
 from arml.methods.auxi_nash import AuxiNash
@@ -29,6 +30,7 @@ __all__ = [
     "OLAUX",
     "TAWT",
     "AdaLoss",
+    "Agreement",
     "AutoLambda",
     "AuxiNash",
     "CosineSim",

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
+from arml.schedule import Growing
 
 S = TypeVar("S", bound=tuple[Tensor, ...])
 
@@ -22,6 +23,10 @@ class Needs:
     """The whole Gram matrix."""
     norms: bool = False
     """The length of every task's gradient."""
+    outputs: bool = False
+    """Which tasks train the same outputs as the main task."""
+    units: bool = False
+    """Losses in the units of the main loss."""
     layer: str | None = None
     """Measure on this part of the shared parameters, by name; ``None``: on all of them."""
 
@@ -44,6 +49,10 @@ class Method(Protocol[S]):
         """Whether the weights of ``num_aux`` tasks can change at all."""
         del num_aux
         return True
+
+    def schedule(self) -> Growing:
+        """When to update, unless the caller says otherwise."""
+        return Growing()
 
     def directions(self, state: S) -> Tensor | None:
         """Directions c [D, 1 + K] to align every gradient with; ``None``: no gradients needed."""

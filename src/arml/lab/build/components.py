@@ -66,7 +66,7 @@ def make_reweighter(
         _set_step_size(facts.make(trunk), run.weight_lr),
         tasks,
         trunk,
-        every=_schedule(run),
+        every=None if facts.sets_its_own_scale else _schedule(run),
         aux_scale=aux_scale,
         train_on_main=train_on_main,
         convergence=_first_stage(run) if facts.two_stages else None,

@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 import torch
 
-from arml.lab.build.components import make_noise, make_optimizer, make_reweighter
+from arml.lab.build.components import find_facts, make_noise, make_optimizer, make_reweighter
 from arml.lab.build.networks import make_trunk
 from arml.lab.data.batches import Batches
 from arml.lab.learners.base import Learner
@@ -70,7 +70,7 @@ def assemble(run: Run, given: Contribution[B]) -> Parts[B]:
     network = learner.network(trunk, given.num_outputs)
     learner.start(network)
     optimizer = make_optimizer(run, network, run.lr or given.lr)
-    aux_scale = run.aux_scale / given.aux_divisor
+    aux_scale = run.aux_scale if find_facts(run).sets_its_own_scale else run.aux_scale / given.aux_divisor
     reweighter = make_reweighter(run, learner.tasks, trunk, aux_scale=aux_scale, train_on_main=given.train_on_main)
     return Parts(
         network=network,

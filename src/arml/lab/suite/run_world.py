@@ -34,7 +34,7 @@ def run_world(
     Args:
         world: one of ``WORLDS``.
         method: the method to weight the tasks with; ``None``: the main task alone.
-        seed: seeds the data, the initial network and the batches. Those of worlds for ``test`` begin at 1000.
+        seed: seeds the data, the initial network and the batches. Those of worlds for ``test`` begin at 2000.
         tasks: the auxiliary tasks to use; ``None``: all.
         natural: whether to undo units and factors of the losses, as the oracle does: it is ``Uniform()`` on
             ``world.helpful`` with ``natural=True``.

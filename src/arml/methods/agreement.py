@@ -1,0 +1,167 @@
+"""Weights in proportion to proven agreement with the main task."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from arml.gradients.signals import Signals
+from arml.methods.base import (
+    Method,
+    Needs,
+    check_positive,
+    main_direction,
+    prepend_main,
+    require,
+    steerable_tasks,
+)
+from arml.schedule import Growing
+
+TINY = 1e-300
+"""Keeps quotients finite where nothing has been measured."""
+
+
+class Samples(NamedTuple):
+    """Sums over the samples of every task [K], each sample with its importance w."""
+
+    importance: Tensor
+    """Sum of w."""
+    squared_importance: Tensor
+    """Sum of w^2."""
+    values: Tensor
+    """Sum of w r."""
+    squares: Tensor
+    """Sum of w r^2."""
+
+    def add(self, r: Tensor, w: Tensor) -> "Samples":
+        """These samples and one more per task."""
+        return Samples(*(old + new for old, new in zip(self, (w, w * w, w * r, w * r * r), strict=True)))
+
+    def number(self) -> Tensor:
+        """How many samples of equal importance would tell as much."""
+        return self.importance.square() / self.squared_importance.clamp(min=TINY)
+
+    def mean(self) -> Tensor:
+        """The weighted mean."""
+        return self.values / self.importance.clamp(min=TINY)
+
+    def standard_error(self) -> Tensor:
+        """The standard error of the mean."""
+        variance = self.squares / self.importance.clamp(min=TINY) - self.mean().square()
+        return (variance.clamp(min=0) / (self.number() - 1).clamp(min=1e-3)).sqrt()
+
+
+class AgreementMemory(NamedTuple):
+    """The weights, the :class:`Samples` of every task, whether it competes with the main one, the largest main loss."""
+
+    weights: Tensor
+    importance: Tensor
+    squared_importance: Tensor
+    values: Tensor
+    squares: Tensor
+    competes: Tensor
+    largest: Tensor
+
+    def samples(self) -> Samples:
+        """The samples so far."""
+        return Samples(self.importance, self.squared_importance, self.values, self.squares)
+
+
+@dataclass(frozen=True)
+class Agreement(Method[AgreementMemory]):
+    r"""Gives weight to tasks whose gradient has proven to agree with the main one. The recommended method; ours.
+
+    At every update each task yields one sample of its agreement, compared with that of the other tasks:
+
+    .. math:: r_k = \sqrt K\, \langle g_0, g_k \rangle \Big/ \Bigl(\sum_j \langle g_0, g_j \rangle^2\Bigr)^{1/2}
+
+    Samples have the importance :math:`w = |L_0| / \max |L_0|`, the part of the main loss that is left: once the few
+    labels are learned by heart, their gradient says nothing about new examples. :math:`m_k` is the weighted mean of the
+    samples and :math:`e_k` its standard error.
+
+    A task **competes** with the main one if it trains the same outputs: it goes through every parameter of the main
+    task, its head too, as another domain with the same classes does. Its claims may contradict the main labels, so it
+    must prove itself. With :math:`b_k = \max(0, m_k - d\, e_k)`
+
+    .. math:: \alpha_k = s\, \frac{b_k}{\sum_j b_j} \max_j \frac{b_j}{m_j}
+
+    All such tasks together count ``share`` times as much as the main task, less where the evidence is thin, and not at
+    all where there is none: the main task is then trained alone.
+
+    A task with a head of its own only shapes common features. It can do less harm, and its gradient shows less of its
+    use, so it counts unless it proves harmful:
+
+    .. math:: \alpha_k = h \min\bigl(2, \max(0, 1 + m_k / (3 e_k))\bigr)
+
+    Losses are first brought into the units of the main loss (``Needs(units=True)``), so that no weight depends on the
+    scale of any loss. Updates are frequent at first and ever rarer later; see :meth:`schedule`.
+    """
+
+    doubt: float = 1.0
+    """d, standard errors of its agreement by which a competing task must lie above 0."""
+    warmup: int = 6
+    """Samples of a task, in units of the most important one, before its weight moves."""
+    share: float = 1.0
+    """s, the sum of the weights of competing tasks at most; the main task has 1."""
+    own_head: float = 2.0
+    """h, the weight of a task with a head of its own as long as nothing speaks for or against it."""
+
+    def __post_init__(self) -> None:
+        check_positive(self, share=self.share, own_head=self.own_head)
+        if not 0 <= self.doubt < float("inf"):
+            raise ValueError(f"Agreement: `doubt` should be a number of at least 0. Got {self.doubt!r}.")
+        if self.warmup < 2 or self.warmup != int(self.warmup):
+            raise ValueError(f"Agreement: `warmup` should be a whole number of at least 2. Got {self.warmup!r}.")
+
+    def needs(self) -> Needs:
+        """Losses in common units, and which tasks compete."""
+        return Needs(outputs=True, units=True)
+
+    def schedule(self) -> Growing:
+        """After n calls the next update is 1 + n // 4 calls away: 22 updates in 300 calls, 51 in 200 000.
+
+        Early and late parts of training then count alike, however long it is.
+        """
+        return Growing(most=1_000_000, rate=4)
+
+    def init(self, like: Tensor) -> AgreementMemory:
+        """As if all tasks competed, with equal weights."""
+        zeros = torch.zeros_like(like[1:])
+        competes = torch.ones_like(zeros, dtype=torch.bool)
+        return AgreementMemory(
+            prepend_main(self._equal(competes, zeros)), zeros, zeros, zeros, zeros, competes, torch.zeros_like(like[0])
+        )
+
+    def directions(self, state: AgreementMemory) -> Tensor:
+        """c = e_0."""
+        return main_direction(state.weights)
+
+    def update(self, state: AgreementMemory, signals: Signals) -> tuple[Tensor, AgreementMemory]:
+        """Adds one sample per task, and weights the tasks by all samples so far."""
+        here = steerable_tasks(signals)
+        if not bool(here.any()):
+            return state.weights, state
+        competes = state.competes if signals.same_outputs is None else signals.same_outputs
+        size = signals.losses[0].abs()
+        largest = torch.maximum(state.largest, size)
+        products = torch.where(here, require(signals.alignment, "an alignment")[0, 1:], 0.0)
+        r = products * (here.sum().sqrt() / products.norm().clamp(min=TINY))
+        samples = state.samples().add(r, here * size / largest.clamp(min=TINY))
+        weights = prepend_main(self._choose(samples, competes))
+        return weights, AgreementMemory(weights, *samples, competes, largest)
+
+    def _choose(self, samples: Samples, competes: Tensor) -> Tensor:
+        """The weights of the auxiliary tasks [K]."""
+        mean, error = samples.mean(), samples.standard_error()
+        known = samples.number() > self.warmup
+        proven = torch.where(known & competes, (mean - self.doubt * error).clamp(min=0), 0.0)
+        certainty = (proven / mean.abs().clamp(min=TINY)).max()
+        shared_out = self.share * certainty * proven / proven.sum().clamp(min=TINY)
+        tilted = self.own_head * (1 + mean / (3 * error).clamp(min=TINY)).clamp(0, 2)
+        return torch.where(known, torch.where(competes, shared_out, tilted), self._equal(competes, mean))
+
+    def _equal(self, competes: Tensor, like: Tensor) -> Tensor:
+        """The weights before anything is known, [K]."""
+        each = self.share / competes.sum().clamp(min=1).to(like)
+        return torch.where(competes, each, torch.full_like(like, self.own_head))

@@ -53,7 +53,7 @@ class Samples(NamedTuple):
 
 
 class AgreementMemory(NamedTuple):
-    """The weights, the :class:`Samples` of every task, whether it competes with the main one, the largest main loss."""
+    """The weights, the :class:`Samples` of every task, and whether it competes with the main one."""
 
     weights: Tensor
     importance: Tensor
@@ -61,7 +61,6 @@ class AgreementMemory(NamedTuple):
     values: Tensor
     squares: Tensor
     competes: Tensor
-    largest: Tensor
 
     def samples(self) -> Samples:
         """The samples so far."""
@@ -76,9 +75,9 @@ class Agreement(Method[AgreementMemory]):
 
     .. math:: r_k = \sqrt K\, \langle g_0, g_k \rangle \Big/ \Bigl(\sum_j \langle g_0, g_j \rangle^2\Bigr)^{1/2}
 
-    Samples have the importance :math:`w = |L_0| / \max |L_0|`, the part of the main loss that is left: once the few
-    labels are learned by heart, their gradient says nothing about new examples. :math:`m_k` is the weighted mean of the
-    samples and :math:`e_k` its standard error.
+    Samples have the importance :math:`w = \|g_0\|`: a network that has learned nothing yet says little about tasks, and
+    once the few labels are learned by heart, their gradient says nothing about new examples. :math:`m_k` is the
+    weighted mean of the samples and :math:`e_k` its standard error.
 
     A task **competes** with the main one if it trains the same outputs: it goes through every parameter of the main
     task, its head too, as another domain with the same classes does. Its claims may contradict the main labels, so it
@@ -101,7 +100,7 @@ class Agreement(Method[AgreementMemory]):
     doubt: float = 1.0
     """d, standard errors of its agreement by which a competing task must lie above 0."""
     warmup: int = 6
-    """Samples of a task, in units of the most important one, before its weight moves."""
+    """Samples of a task, as many as would tell the same with equal importance, before its weight moves."""
     share: float = 1.0
     """s, the sum of the weights of competing tasks at most; the main task has 1."""
     own_head: float = 2.0
@@ -129,9 +128,7 @@ class Agreement(Method[AgreementMemory]):
         """As if all tasks competed, with equal weights."""
         zeros = torch.zeros_like(like[1:])
         competes = torch.ones_like(zeros, dtype=torch.bool)
-        return AgreementMemory(
-            prepend_main(self._equal(competes, zeros)), zeros, zeros, zeros, zeros, competes, torch.zeros_like(like[0])
-        )
+        return AgreementMemory(prepend_main(self._equal(competes, zeros)), zeros, zeros, zeros, zeros, competes)
 
     def directions(self, state: AgreementMemory) -> Tensor:
         """c = e_0."""
@@ -143,13 +140,12 @@ class Agreement(Method[AgreementMemory]):
         if not bool(here.any()):
             return state.weights, state
         competes = state.competes if signals.same_outputs is None else signals.same_outputs
-        size = signals.losses[0].abs()
-        largest = torch.maximum(state.largest, size)
-        products = torch.where(here, require(signals.alignment, "an alignment")[0, 1:], 0.0)
+        alignment = require(signals.alignment, "an alignment")[0]
+        products = torch.where(here, alignment[1:], 0.0)
         r = products * (here.sum().sqrt() / products.norm().clamp(min=TINY))
-        samples = state.samples().add(r, here * size / largest.clamp(min=TINY))
+        samples = state.samples().add(r, here * alignment[0].clamp(min=0).sqrt())
         weights = prepend_main(self._choose(samples, competes))
-        return weights, AgreementMemory(weights, *samples, competes, largest)
+        return weights, AgreementMemory(weights, *samples, competes)
 
     def _choose(self, samples: Samples, competes: Tensor) -> Tensor:
         """The weights of the auxiliary tasks [K]."""

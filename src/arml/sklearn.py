@@ -30,7 +30,7 @@ from arml.lab.learners.joint_targets import JointTargets, MainTarget, no_augment
 from arml.lab.models.mlp import mlp
 from arml.lab.models.network import Network
 from arml.lab.tasks.attributes import Attributes
-from arml.methods import ARML, Method
+from arml.methods import Method
 from arml.reweighter import Reweighter
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
@@ -55,7 +55,7 @@ class _Estimator(ABC):
         batch_size: int = 64,
         lr: float = 0.003,
         weight_decay: float = 0.01,
-        every: int = 10,
+        every: int | None = None,
         aux_scale: float = 1.0,
         standardize: bool = True,
         random_state: int | np.random.RandomState | None = None,
@@ -64,7 +64,7 @@ class _Estimator(ABC):
         """Stores the settings. As everywhere in scikit-learn, ``fit`` checks them.
 
         Args:
-            method: how auxiliary targets are weighted, such as ``GatedARML()``; ``None``: ``ARML()``.
+            method: how auxiliary targets are weighted, such as ``ARML()``; ``None``: the recommended one.
             hidden: units per layer.
             layers: layers of the perceptron.
             steps: training steps.
@@ -72,7 +72,7 @@ class _Estimator(ABC):
                 are all used.
             lr: step size of Adam at the start; it falls linearly to 0.
             weight_decay: w; the loss includes w / 2 times the sum of all squared parameters.
-            every: steps between two updates of the weights.
+            every: steps between two updates of the weights; ``None``: the schedule of the method.
             aux_scale: multiplies every auxiliary loss.
             standardize: scale features to mean 0 and variance 1 over the training rows; constant features become 0.
             random_state: an integer makes training repeatable.
@@ -133,7 +133,7 @@ class _Estimator(ABC):
             loss.backward()
             optimizer.step()
             schedule.step()
-            if reweighter is not None and step % self.every == 0:
+            if reweighter is not None and step % (self.every or 10) == 0:
                 path.append(list(reweighter.weights.values()))
         # On the CPU, so that a pickle loads anywhere; in double precision, so that the prediction for a row does not
         # depend on the other rows of its batch.
@@ -150,8 +150,7 @@ class _Estimator(ABC):
     def _reweighter(self, network: Network, tasks: tuple[str, ...]) -> Reweighter | None:
         if not tasks:
             return None
-        method = ARML() if self.method is None else self.method
-        return Reweighter(method, tasks, network.trunk, every=self.every, aux_scale=self.aux_scale)
+        return Reweighter(self.method, tasks, network.trunk, every=self.every, aux_scale=self.aux_scale)
 
     def _batches(self, x: Tensor, others: Attributes | None, seed: int) -> AttributeBatches:
         """Rows with a main label and rows with any auxiliary label; without auxiliary targets the latter are unused."""
@@ -179,6 +178,8 @@ class _Estimator(ABC):
     def _check_settings(self) -> None:
         for name in ("hidden", "layers", "steps", "batch_size", "every"):
             value = getattr(self, name)
+            if name == "every" and value is None:
+                continue
             if not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"`{name}` should be a whole number of at least 1. Got {value!r}.")
         numbers = isinstance(self.lr, Real) and isinstance(self.weight_decay, Real)
@@ -188,7 +189,9 @@ class _Estimator(ABC):
                 f"Got {self.lr!r} and {self.weight_decay!r}."
             )
         if isinstance(self.method, type) or not (self.method is None or hasattr(self.method, "update")):
-            raise ValueError(f"`method` should be a method such as ARML(), or None for it. Got {self.method!r}.")
+            raise ValueError(
+                f"`method` should be a method such as ARML(), or None for the recommended one. Got {self.method!r}."
+            )
 
 
 class AuxiliaryClassifier(_Estimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -201,7 +204,7 @@ class AuxiliaryClassifier(_Estimator, ClassifierMixin, BaseEstimator):  # type: 
     Attributes:
         classes_: the classes of the main target, sorted.
         aux_weights_: the final weight of each auxiliary target, by name; empty without auxiliary targets.
-        weights_path_: the weights at every ``every``-th step, [updates, K].
+        weights_path_: the weights at every ``every``-th step, or every tenth, [updates, K].
         network_: the trained network, in float64.
         scaler_: standardises the features; ``None`` with ``standardize=False``.
         n_features_in_: F, the number of features.
@@ -249,7 +252,7 @@ class AuxiliaryRegressor(_Estimator, RegressorMixin, BaseEstimator):  # type: ig
 
     Attributes:
         aux_weights_: the final weight of each auxiliary target, by name; empty without auxiliary targets.
-        weights_path_: the weights at every ``every``-th step, [updates, K].
+        weights_path_: the weights at every ``every``-th step, or every tenth, [updates, K].
         network_: the trained network, in float64; its main output is in standardised units.
         scaler_: standardises the features; ``None`` with ``standardize=False``.
         n_features_in_: F, the number of features.

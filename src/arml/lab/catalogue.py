@@ -112,11 +112,11 @@ METHODS: dict[str, MethodFacts] = {
         lambda _: AutoLambda(), " + Auto-Lambda, first order", compared=False, paper="Liu et al., TMLR 2022"
     ),
     "auxi_nash": MethodFacts(lambda _: AuxiNash(), " + AuxiNash", compared=False, paper="Shamsian et al., ICML 2023"),
-    "arml": MethodFacts(lambda _: ARML(), " + ARML", rank_in_verdict=0, paper=_ARML),
+    "arml": MethodFacts(lambda _: ARML(), " + ARML", rank_in_verdict=1, paper=_ARML),
     "arml_full": MethodFacts(
-        lambda _: ARML(), " + ARML, two stages with Langevin noise", two_stages=True, rank_in_verdict=2, paper=_ARML
+        lambda _: ARML(), " + ARML, two stages with Langevin noise", two_stages=True, rank_in_verdict=3, paper=_ARML
     ),
-    "gated_arml": MethodFacts(lambda _: GatedARML(), " + Gated ARML (ours)", rank_in_verdict=1),
+    "gated_arml": MethodFacts(lambda _: GatedARML(), " + Gated ARML (ours)", rank_in_verdict=2),
     "agreement": MethodFacts(
         lambda _: Agreement(), " + Agreement (ours, recommended)", sets_its_own_scale=True, rank_in_verdict=0
     ),

@@ -18,7 +18,9 @@ ARMLS = tuple(
         key=lambda name: METHODS[name].rank_in_verdict or 0,
     )
 )
-"""Methods whose weights the report judges, ARML first."""
+"""Methods whose weights the report judges, the recommended one first."""
+RELATEDNESS = ("arml",)
+"""Methods whose weights the paper reads as relatedness."""
 FIXED = (GRID_SEARCH, *(name for name, facts in METHODS.items() if not facts.learned))
 """Methods whose weights stay as they are."""
 MAIN_ONLY = {name for learners in LEARNERS.values() for name, facts in learners.items() if facts.main_only}

@@ -18,6 +18,8 @@ from arml.methods import ARML, OLAUX, GatedARML, Method
 from arml.reweighter import Reweighter
 from arml.schedule import Growing
 
+PAPER_METHOD = "arml"
+"""The method of the presets ``paper``."""
 R = TypeVar("R", bound=Run)
 
 
@@ -31,11 +33,11 @@ def make_optimizer(run: Run, network: Network, lr: float) -> Optimizer:
 def settle_method(run: R) -> R:
     """``run`` with equal weights if no method weights the losses of its learner, so that its record tells the truth.
 
-    The default method is dropped; one that was asked for is refused.
+    The default method of a preset is dropped; one that was asked for is refused.
     """
     if run.line().method or run.method == "uniform":
         return run
-    if run.method != Run.method:
+    if run.method not in (Run.method, PAPER_METHOD):
         raise ValueError(_refusal(run))
     return replace(run, method="uniform")
 

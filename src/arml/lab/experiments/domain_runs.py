@@ -43,7 +43,8 @@ def paper(dataset: str) -> Domains:
     nine tenths of the source images, 43 to 59 steps by the target; 50 are taken for all. Weights are learned at every
     step. The network is chosen on the sources' validation images.
     """
-    run = replace(_CPU[dataset], steps=5000, every=1, evaluate_every=50, record_every=50, checkpoint_every=250)
+    run = replace(_CPU[dataset], method="arml", steps=5000, every=1, evaluate_every=50, record_every=50)
+    run = replace(run, checkpoint_every=250)
     if dataset not in ("pacs", "folders"):
         return run
     return replace(

@@ -42,10 +42,11 @@ def paper(dataset: str) -> MultiLabel:
     chosen here: momentum 0.9, weight decay 1e-4, images cropped to 178 and scaled to 128 pixels. An epoch is one pass
     over all 162 770 training images of the auxiliary tasks: 636 steps.
     """
+    run = replace(_CPU[dataset], method="arml")
     if dataset != "celeba":
-        return replace(_CPU[dataset], steps=20_000, every=1, evaluate_every=500, record_every=100, checkpoint_every=500)
+        return replace(run, steps=20_000, every=1, evaluate_every=500, record_every=100, checkpoint_every=500)
     return replace(
-        _CPU[dataset],
+        run,
         image_size=128,
         batch_main=256,
         batch_aux=256,

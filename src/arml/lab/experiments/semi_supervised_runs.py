@@ -31,7 +31,7 @@ def paper(dataset: str) -> SemiSupervised:
     have the rates of Oliver et al., whom the paper quotes.
     """
     run = replace(_CPU[dataset], steps=200_000, batch_labelled=128, batch_unlabelled=128, lr=None, every=1)
-    run = replace(run, supervised_batch=256)
+    run = replace(run, method="arml", supervised_batch=256)
     run = replace(run, window=5000, bn_momentum=0.001, evaluate_every=1000, record_every=100, checkpoint_every=1000)
     sizes = {"cifar10": 4000, "svhn": 1000}
     if dataset not in sizes:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from arml.lab.run import Line, Subject
 from arml.report.data.comparison import Comparison
 from arml.report.data.summary import Summary, summarise
-from arml.report.titles import ARMLS
+from arml.report.titles import RELATEDNESS
 
 
 class Matrix(NamedTuple):
@@ -33,7 +33,7 @@ def matrices(compared: Sequence[Comparison]) -> list[Matrix]:
     """A matrix for each data set, number of labels and line of ARML that was run for several main tasks."""
     grouped: dict[tuple[str, str, float, Line], list[Comparison]] = defaultdict(list)
     for comparison in compared:
-        for line in (line for line in comparison.lines_with(ARMLS[:1]) if comparison.weights(line)):
+        for line in (line for line in comparison.lines_with(RELATEDNESS) if comparison.weights(line)):
             setting, dataset, _, labels = comparison.subject
             grouped[setting, dataset, labels, line].append(comparison)
     return [_matrix(line, members) for (*_, line), members in grouped.items() if len(members) > 1]

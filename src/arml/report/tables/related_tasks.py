@@ -8,7 +8,7 @@ from arml.report.data.final_weights import Matrix, rank_tasks
 from arml.report.data.paper import TABLE_3
 from arml.report.data.summary import FORMULA
 from arml.report.tables.sheet import Sheet, number, text
-from arml.report.titles import ARMLS, labels_title, line_title, subject_title
+from arml.report.titles import RELATEDNESS, labels_title, line_title, subject_title
 
 MOST_RELATED = 5
 """Tasks listed at either end, as in the paper's Table 3."""
@@ -21,7 +21,7 @@ def related_sheets(compared: Sequence[Comparison], *, paper: bool) -> list[Sheet
     return [
         _sheet(comparison, line, paper=paper)
         for comparison in compared
-        for line in comparison.lines_with(ARMLS[:1])
+        for line in comparison.lines_with(RELATEDNESS)
         if len(comparison.weights(line)) >= FEWEST_RELATED
     ]
 

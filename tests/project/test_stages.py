@@ -153,6 +153,7 @@ ORDER = {
         "scaling",
         "step_profile",
         "whole_run",
+        "recommended_run",
         "expected_traffic",
         "processes",
         "cost_targets",

@@ -6,7 +6,18 @@ from pathlib import Path
 
 from arml.bench.contenders import DIFFERENCES, DUAL, FIXED, GRAPH
 from arml.bench.problems import RESNET
-from arml.bench.result import KindFacts, Phase, Refusal, Result, ScaledCost, SettledCost, StepCost, WholeRun
+from arml.bench.recommended_run import SKIPPING, UPDATING, WAITING
+from arml.bench.result import (
+    KindFacts,
+    Phase,
+    RecommendedStep,
+    Refusal,
+    Result,
+    ScaledCost,
+    SettledCost,
+    StepCost,
+    WholeRun,
+)
 
 MILLION = 1_000_000
 TORCHJD = "TorchJD mtl_backward"
@@ -42,6 +53,16 @@ def made_result():
         ),
         (),
         tuple(ScaledCost("inputs in a batch", 8, name, 100.0, r, 10, 5) for name, r in list(COSTS.items())[:3]),
+        recommended=made_steps(2.2),
+    )
+
+
+def made_steps(update):
+    """Steps of the recommended method: one in ten updates the weights and takes ``update``."""
+    numbers = {UPDATING: (30, update), WAITING: (270, 0.95), SKIPPING: (0, 0.8)}
+    return tuple(
+        RecommendedStep(RESNET.name, 39, name, in_run, 15, ratio, ratio - 0.1, ratio + 0.1)
+        for name, (in_run, ratio) in numbers.items()
     )
 
 

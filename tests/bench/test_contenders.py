@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from arml.bench import contenders as contenders_module
-from arml.bench.contenders import DIFFERENCES, DUAL, FIXED, GRAPH, contenders, sum_by_hand
+from arml.bench.contenders import DIFFERENCES, DUAL, FIXED, GRAPH, RECOMMENDED, contenders, sum_by_hand
 from arml.bench.peers import torchjd_step
 from arml.bench.problems import MLP, TRANSFORMER, Problem
 from arml.methods import project_to_simplex
@@ -122,3 +122,15 @@ def test_the_sum_by_hand_is_a_sum():
     problem = Problem(MLP, 1, batch=2)
     sum_by_hand(problem)()
     assert gradients_left(problem)[0].abs().sum() > 0
+
+
+def test_the_recommended_method_starts_with_equal_weights_in_common_units():
+    problem = Problem(MLP, K, batch=8)
+    trunk, heads = task_gradients(problem)
+    main, aux = problem.losses()
+    w = torch.stack([2 * (main / loss).detach().double() for loss in aux.values()])  # a head of its own counts twice
+    (contender,) = [one for one in contenders() if one.name == RECOMMENDED]
+    contender.make(problem)()
+    found_trunk, found_heads = gradients_left(problem)
+    assert_close(found_trunk, trunk[0] + w @ trunk[1:], rtol=0, atol=1e-4 * float(trunk.norm()))
+    assert_close(found_heads[1:], w[:, None] * heads[1:], rtol=0, atol=1e-4 * float(heads.norm()))

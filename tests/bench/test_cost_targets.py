@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from bench.made_results import MILLION, cost, made_result, with_cost
+from bench.made_results import MILLION, cost, made_result, made_steps, with_cost
 
 from arml.bench.contenders import DUAL, FIXED, GRAPH
 from arml.bench.cost_targets import judge_targets
@@ -20,7 +20,7 @@ def missed(result):
 
 def test_all_targets_are_met():
     found = judge_targets(made_result())
-    assert [target.outcome() for target in found] == ["met"] * 12
+    assert [target.outcome() for target in found] == ["met"] * 15
     by_name = judged(made_result())
     assert by_name["ResNet18, K = 39: a step that updates, double_backward"].measured == 3.0
     assert by_name["ResNet18, K = 39: a step that updates, double_backward"].details == "600 ms against 200 ms"
@@ -66,7 +66,26 @@ def test_one_operation_too_many_after_convergence_is_too_many():
     assert target.reason == "1 operations too many"
 
 
+def test_a_run_of_the_recommended_method_costs_the_mean_of_its_steps():
+    run = judge_targets(made_result())[-1]
+    assert run.measured == pytest.approx(0.1 * 2.2 + 0.9 * 0.95)
+    assert run.details == "30 steps of 2.200, updates the weights; 270 steps of 0.950, between two updates"
+    (target,) = missed(replace(made_result(), recommended=made_steps(2.9)))
+    assert (target.measured, target.limit) == (pytest.approx(1.145), 1.1)
+    assert target.reason == "an update would have to take 2.45"
+    update, run = missed(replace(made_result(), recommended=made_steps(3.1)))
+    assert (update.measured, update.limit) == (3.1, 3.0)
+    assert update.details == "half of 15 pairs of steps between 3.00 and 3.20"
+
+
+def test_a_loop_that_skips_tasks_must_be_faster_than_fixed_weights():
+    *steps, skipping = made_steps(2.2)
+    (target,) = missed(replace(made_result(), recommended=(*steps, replace(skipping, ratio=1.01))))
+    assert (target.measured, target.limit) == (1.01, 1.0)
+    assert target.name == "ResNet18, K = 39: recommended method, a step: all tasks faded out and skipped"
+
+
 def test_what_was_not_measured_is_neither_met_nor_missed():
     found = judge_targets(Result({}, {}))
-    assert len(found) == 12
+    assert len(found) == 15
     assert all(target.met is None and target.outcome() == "not measured" for target in found)

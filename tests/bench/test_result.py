@@ -14,6 +14,10 @@ def test_a_result_is_read_as_it_was_written(tmp_path):
     assert path.name == "cost.json"
     assert replace(read_result(path), kinds=()) == replace(made_result(), kinds=())
     assert read_result(path).kinds[0].ways == list(made_result().kinds[0].ways)
+    older = json.loads(path.read_text())
+    del older["recommended"]
+    path.write_text(json.dumps(older))
+    assert read_result(path).recommended == ()
     path.write_text(json.dumps({"timings": []}))
     with pytest.raises(ValueError, match="is no result of `arml bench`"):
         read_result(path)

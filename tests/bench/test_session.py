@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from arml.bench import session as session_module
+from arml.bench.contenders import RECOMMENDED
 from arml.bench.problems import MLP, RESNET, TRANSFORMER
 from arml.bench.session import Session, begin, measure
 
@@ -14,8 +15,8 @@ def test_a_session_measures_everything_unless_it_is_quick():
     assert [kind.name for kind in everything.chosen_kinds()][:3] == ["MLP", "WRN-28-2", "ResNet18"]
     assert "WRN-28-2" not in [kind.name for kind in quick.chosen_kinds()]
     assert (everything.chosen_num_aux(), quick.chosen_num_aux()) == ((2, 10, 39, 120, 200), (2, 39))
-    assert everything.chosen_parts() == ("schedule", "phases", "scaling", "processes")
-    assert quick.chosen_parts() == ("schedule",)
+    assert everything.chosen_parts() == ("schedule", "recommended", "phases", "scaling", "processes")
+    assert quick.chosen_parts() == ("schedule", "recommended")
     assert (everything.plan().repeats, quick.plan().repeats) == (15, 2)
     assert (everything.batch_of(RESNET), quick.batch_of(RESNET)) == (RESNET.batch, RESNET.quick_batch)
 
@@ -52,7 +53,7 @@ def test_results_grow_kind_by_kind_and_progress_is_reported():
     assert [facts.name for facts in second.kinds] == titles == [MLP.name, TRANSFORMER.name]
     assert second.timings[: len(first.timings)] == first.timings
     assert ticks[-1][0] == ticks[-1][1] > 0
-    assert not any(name in second.kinds[0].ways for name in ("CosineSim", "OL_AUX", "Gated ARML"))
+    assert not any(name in second.kinds[0].ways for name in ("CosineSim", "OL_AUX", "Gated ARML", RECOMMENDED))
 
 
 @pytest.mark.parametrize("part", ["phases", "processes"])

@@ -44,5 +44,7 @@ def test_all_tables_are_there_and_missed_targets_say_why():
     assert "| ResNet18: DualNumbers | x 1.00 | x 1.00 |" in made
     assert "**not met**" in made
     assert "Not met: ResNet18, K = 39: a step that updates, double\\_backward: of its time:" in made
+    assert "| updates the weights | 2.200 | 2.100 to 2.300 | 15 | 30 |" in made
+    assert "A run of 300 steps from its start: 1.075." in made
     assert "TorchJD mtl\\_backward | x" not in made  # has no number at K = 200
     assert sheets(Result({}, {}), []) == []

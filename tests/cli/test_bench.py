@@ -30,7 +30,7 @@ def test_everything_is_measured_shown_and_written(tmp_path, capsys):
     assert found["settings"]["clock"] == "process_time"
     assert found["settings"]["num_aux"] == [2, 3]
     assert {"torch", "torchjd", "processor"} <= set(found["environment"])
-    assert len(found["targets"]) == 12
+    assert len(found["targets"]) == 15
     cases = {(one["name"], one["num_aux"]): one for one in found["timings"]}
     assert set(cases) == {(name, k) for name in found["kinds"][0]["ways"] for k in (2, 3)}
     assert all(one["n"] == 1 and 0 < one["low"] <= one["median"] <= one["high"] for one in cases.values())
@@ -57,12 +57,12 @@ def test_a_quick_look_leaves_out_what_is_slow_and_says_that_it_is_one(tmp_path, 
 def test_a_missed_target_shows_in_words_and_by_the_exit_code(tmp_path, capsys):
     path = write_result(made_result(), tmp_path, {})
     assert main(["bench", "--again", str(path), "--out", str(tmp_path / "again")]) == 0
-    assert "12 of 12 targets that could be judged are met." in capsys.readouterr().out
+    assert "15 of 15 targets that could be judged are met." in capsys.readouterr().out
     path = write_result(with_cost(made_result(), cost(GRAPH, 39, 5.0)), tmp_path, {})
     assert main(["bench", "--again", str(path), "--out", str(tmp_path / "again")]) == 1
     out = words(capsys.readouterr().out)
     assert "Not met: ResNet18, K = 39: a step that updates, double_backward: of its time: second backward 75%" in out
-    assert "11 of 12 targets" in out
+    assert "14 of 15 targets" in out
     assert read_result(tmp_path / "again" / "cost.json") == read_result(path)
 
 
@@ -90,6 +90,7 @@ def test_parts_go_into_the_result_and_are_judged(tmp_path, monkeypatch, capsys):
     made = made_result()
     monkeypatch.setattr(session.whole_run, "whole_runs", lambda *_: [replace(run, whole=1.2) for run in made.schedule])
     monkeypatch.setattr(session.whole_run, "settled_cost", lambda *_: made.settled[0])
+    monkeypatch.setattr(session.recommended_run, "recommended_steps", lambda *_: list(made.recommended))
     monkeypatch.setattr(session.step_profile, "step_phases", lambda *_: list(made.phases))
     monkeypatch.setattr(session.step_profile, "step_operations", lambda *_: [])
     monkeypatch.setattr(session.scaling, "costs_over_batches", lambda *_: list(made.scaling))
@@ -98,10 +99,11 @@ def test_parts_go_into_the_result_and_are_judged(tmp_path, monkeypatch, capsys):
     assert main(["bench", "--kinds", "--out", str(tmp_path)]) == 1
     found = read_result(tmp_path / "cost.json")
     assert (found.settled, found.phases, found.scaling) == (made.settled, made.phases, made.scaling)
+    assert found.recommended == made.recommended
     assert [(one.name, one.update_bytes, one.ms) for one in found.processes] == [("double_backward", 152, 5.0)] * 2
     tables = (tmp_path / "tables.md").read_text()
     assert "On paper: 1,000,000,000 parameters, 200 tasks" in tables
-    assert "1 of 3 targets" in capsys.readouterr().out
+    assert "4 of 6 targets" in capsys.readouterr().out
     assert not list(tmp_path.glob("*.png"))
 
 

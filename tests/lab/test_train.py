@@ -121,7 +121,16 @@ def test_evaluation_takes_as_many_images_as_memory_allows(example, largest):
 @pytest.mark.parametrize("crash_after", [4, 7])
 @pytest.mark.parametrize("setting", [TINY, replace(ATTRIBUTES, optimizer="sgd")], ids=lambda run: run.setting)
 def test_resuming_from_a_checkpoint_gives_the_same_bytes(tmp_path, monkeypatch, setting, method, crash_after):
-    run = replace(setting, method=method, every=2)
+    check_resuming(replace(setting, method=method, every=2), crash_after, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("crash_after", [4, 7])
+def test_resuming_two_branches_gives_the_same_bytes(tmp_path, monkeypatch, crash_after):
+    run = replace(ATTRIBUTES, learner="forkmerge", method="uniform", checkpoint_every=2)
+    check_resuming(run, crash_after, tmp_path, monkeypatch)
+
+
+def check_resuming(run, crash_after, tmp_path, monkeypatch):
     train(run, made(run, tmp_path), tmp_path / "whole")
 
     parts, steps = made(run, tmp_path), []

@@ -15,6 +15,9 @@ SETTINGS = ("ssl", "mlc", "dg")
 WEIGHTINGS = ("uniform", "adaloss", "gradnorm", "cosine_sim", "ol_aux", "arml", "arml_full", GRID_SEARCH)
 """Those of the paper."""
 
+NEWER = {"forkmerge"}
+"""Learners that the paper does not have."""
+
 
 def split_rows(text: str) -> list[list[str]]:
     """The cells of every row of the tables in ``text``, without headings."""
@@ -44,7 +47,7 @@ def test_every_row_is_whole_and_shown_by_a_test_that_exists(row):
 
 def test_every_learner_and_weighting_of_the_paper_has_a_row():
     systems = " ".join(row[0] for row in split_rows(PAGE.read_text()))
-    wanted = {name for setting in SETTINGS for name in LEARNERS[setting]} | set(WEIGHTINGS)
+    wanted = {name for setting in SETTINGS for name in LEARNERS[setting]} - NEWER | set(WEIGHTINGS)
     assert {name for name in wanted if f"`{name}`" not in systems} == set()
     assert set(WEIGHTINGS) - {GRID_SEARCH} <= set(METHODS)
 

@@ -111,7 +111,7 @@ ORDER = {
         "own_worlds",
         "world_batches",
     ],
-    "arml.lab.learners": ["base", "ramp", "distances", "joint_training", "jigen"],
+    "arml.lab.learners": ["base", "ramp", "distances", "joint_training", "jigen", "joint_targets", "fork_merge"],
     "arml.lab.experiments": ["domain_runs", "multi_label_runs", "semi_supervised_runs", "demo_runs", "suite_runs"],
     "arml.lab.build": [
         "fingerprints",
@@ -153,6 +153,7 @@ ORDER = {
         "scaling",
         "step_profile",
         "whole_run",
+        "recommended_run",
         "expected_traffic",
         "processes",
         "cost_targets",

@@ -11,6 +11,7 @@ Each file imports only from files above it:
 - ``scaling``: other batches and numbers of parameters
 - ``step_profile``: where the time of a step goes
 - ``whole_run``: whole runs, and steps after the weights have settled
+- ``recommended_run``: the steps of a run with the recommended method
 - ``expected_traffic``: passes, memory and messages on paper
 - ``processes``: time and messages on several processes
 - ``cost_targets``: what an update may cost, and whether it costs more

@@ -10,10 +10,11 @@ from arml.bench.peers import RATE, has_torchjd, one_backward_per_task, squared_n
 from arml.bench.problems import Problem
 from arml.bench.timing import Step
 from arml.gradients import Engine, Shared, double_backward, one_by_one
-from arml.methods import ARML, OLAUX, CosineSim, GatedARML, GradNorm, Method, Uniform
+from arml.methods import ARML, OLAUX, CosineSim, GatedARML, GradNorm, Method, Uniform, recommended
 from arml.reweighter import Reweighter
 
 FIXED, GRAPH, DUAL, DIFFERENCES = "fixed weights", "double_backward", "DualNumbers", "CentralDifferences"
+RECOMMENDED = "Agreement (recommended)"
 
 MakeStep: TypeAlias = Callable[[Problem], Step]
 
@@ -43,6 +44,7 @@ def contenders(rate: float = RATE) -> tuple[Contender, ...]:
         Contender(DUAL, step_from_closure(arml, lambda problem: problem.trunk)),
         Contender(DIFFERENCES, step_from_closure(arml, lambda problem: list(problem.trunk.parameters()))),
         Contender("one_by_one", step_from_losses(arml, one_by_one), grows=True),
+        Contender(RECOMMENDED, step_from_losses(recommended()), in_brief=False),
         Contender("CosineSim", step_from_losses(CosineSim()), in_brief=False),
         Contender("OL_AUX", step_from_losses(OLAUX(lr=rate)), in_brief=False),
         Contender("Gated ARML", step_from_losses(GatedARML(arml)), in_brief=False),

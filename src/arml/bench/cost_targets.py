@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from arml.bench.contenders import DIFFERENCES, DUAL, FIXED, GRAPH
 from arml.bench.problems import RESNET
-from arml.bench.result import Result, SettledCost, StepCost, WholeRun
+from arml.bench.recommended_run import RUN_STEPS, SKIPPING, UPDATING, run_ratio
+from arml.bench.result import RecommendedStep, Result, SettledCost, StepCost, WholeRun
 from arml.bench.whole_run import STEPS
 
 KIND = RESNET.name
@@ -17,6 +18,11 @@ UPDATE = {GRAPH: 4.5, DUAL: 3.0, DIFFERENCES: 3.0}
 GROWTH = 1.25
 """The factor by which time and extra memory may grow from K = 2 to K = 200."""
 WHOLE_RUN = 1.10
+RECOMMENDED_STEPS = {
+    UPDATING: (3.0, "a gradient kept as a graph, and a second backward pass"),
+    SKIPPING: (1.0, "all tasks share their inputs here, so only the passes through heads are saved"),
+}
+"""Limits for steps of the recommended method at K = 39, in steps with fixed weights, and what their time goes into."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ def judge_targets(result: Result) -> list[CostTarget]:
         *(_memory_target(result, name) for name in UPDATE),
         *_whole_run_targets(result),
         *_settled_targets(result),
+        *(_recommended_target(result, name, *limit) for name, limit in RECOMMENDED_STEPS.items()),
+        _recommended_run_target(result),
     ]
 
 
@@ -149,3 +157,28 @@ def _settled_target(one: SettledCost, title: str) -> CostTarget:
     )
     reason = f"{one.operations - one.fixed_operations} operations too many"
     return CostTarget(title, 1.0, one.operations / one.fixed_operations, details, reason)
+
+
+def _recommended_target(result: Result, name: str, limit: float, reason: str) -> CostTarget:
+    title = f"{KIND}, K = {MANY}: recommended method, a step: {name}"
+    found = next((one for one in result.recommended if one.name == name), None)
+    if found is None:
+        return CostTarget(title, limit, None)
+    return CostTarget(title, limit, found.ratio, _quartiles(found), reason)
+
+
+def _quartiles(step: RecommendedStep) -> str:
+    return f"half of {step.n} pairs of steps between {step.low:.2f} and {step.high:.2f}"
+
+
+def _recommended_run_target(result: Result) -> CostTarget:
+    """A short run; the reason says what an update might cost if the other steps stayed as they are."""
+    title = f"{KIND}, K = {MANY}: recommended method, a run of {RUN_STEPS} steps with its own schedule"
+    if not result.recommended:
+        return CostTarget(title, WHOLE_RUN, None)
+    parts = [one for one in result.recommended if one.in_run]
+    details = "; ".join(f"{one.in_run} steps of {one.ratio:.3f}, {one.name}" for one in parts)
+    whole, steps = run_ratio(parts), sum(one.in_run for one in parts)
+    updates = next(one for one in parts if one.name == UPDATING)
+    enough = updates.ratio - (whole - WHOLE_RUN) * steps / updates.in_run
+    return CostTarget(title, WHOLE_RUN, whole, details, f"an update would have to take {enough:.2f}")

@@ -1,6 +1,6 @@
 """Networks with any number of auxiliary tasks on random data: the cost of a step does not depend on the data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -103,6 +103,14 @@ class Problem:
         """The main loss, and the auxiliary losses by name: what a closure returns."""
         main, *aux = self.losses_of(self.features())
         return main, dict(zip(self.tasks, aux, strict=True))
+
+    def losses_of_tasks(self, active: Collection[str]) -> tuple[Tensor, dict[str, Tensor]]:
+        """The main loss, and the losses of the ``active`` tasks; those of the others are not computed."""
+        features = self.features()
+        names = [name for name in self.tasks if name in active]
+        numbers = [0, *(1 + self.tasks.index(name) for name in names)]
+        main, *aux = (cross_entropy(self.heads[i](features), self.labels[i]) for i in numbers)
+        return main, dict(zip(names, aux, strict=True))
 
     def descend(self, loss: Tensor) -> None:
         """Run the backward pass and one step of the optimiser."""

@@ -103,6 +103,26 @@ class SettledCost:
 
 
 @dataclass(frozen=True)
+class RecommendedStep:
+    """A training step of the recommended method, against one with fixed weights."""
+
+    kind: str
+    num_aux: int
+    name: str
+    """What the step does."""
+    in_run: int
+    """The number of such steps in a short run with the method's own schedule."""
+    n: int
+    """The number of turns."""
+    ratio: float
+    """Total time over total time of the steps with fixed weights."""
+    low: float
+    """Lower quartile over pairs of turns."""
+    high: float
+    """Upper quartile."""
+
+
+@dataclass(frozen=True)
 class Phase:
     """A part of a step that updates the weights."""
 
@@ -183,6 +203,7 @@ class Result:
     operations: tuple[Operation, ...] = ()
     scaling: tuple[ScaledCost, ...] = ()
     processes: tuple[ProcessCost, ...] = ()
+    recommended: tuple[RecommendedStep, ...] = ()
 
     def timing(self, kind: str, name: str, num_aux: int) -> StepCost | None:
         """The measurement of one case, if it exists."""
@@ -231,8 +252,10 @@ def read_result(path: Path) -> Result:
         "scaling": ScaledCost,
         "processes": ProcessCost,
     }
+    later = {"recommended": RecommendedStep}  # files of older versions lack it
     try:
         made = {name: tuple(part(**one) for one in found[name]) for name, part in parts.items()}
+        made |= {name: tuple(part(**one) for one in found.get(name, ())) for name, part in later.items()}
         return replace(
             Result(found["settings"], found["environment"]),
             **made,  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import torch
 
-from arml.bench import processes, scaling, step_profile, whole_run
+from arml.bench import processes, recommended_run, scaling, step_profile, whole_run
 from arml.bench.contenders import contenders
 from arml.bench.cost_targets import FEW, MANY
 from arml.bench.costs import kind_costs
@@ -26,7 +26,7 @@ KINDS: dict[KindName, Kind] = {
     "transformer": TRANSFORMER,
     "flash": FLASH,
 }
-PartName = Literal["schedule", "phases", "scaling", "processes"]
+PartName = Literal["schedule", "recommended", "phases", "scaling", "processes"]
 TASKS_ON_PROCESSES = 10
 """K on several processes: each process has its own network, and one backward pass per task takes long."""
 ROUNDS_ON_PROCESSES = 6
@@ -56,8 +56,8 @@ class Session:
     batch: int | None = None
     """Inputs per batch; unless given, each network has its own number."""
     parts: tuple[PartName, ...] | None = None
-    """What else to measure: whole runs, where the time of a step goes, other batches and sizes, several processes.
-    All of them unless given; with --quick, the schedule of whole runs only."""
+    """What else to measure: whole runs, the recommended method, where the time of a step goes, other batches and sizes,
+    several processes. All of them unless given; with --quick, the first two."""
     quick: bool = False
     """A look in less than a minute: small batches, few rounds, ARML only, nothing that gets slow with many tasks."""
 
@@ -73,7 +73,8 @@ class Session:
 
     def chosen_parts(self) -> tuple[PartName, ...]:
         """The parts to measure after the networks."""
-        usual: tuple[PartName, ...] = ("schedule",) if self.quick else ("schedule", "phases", "scaling", "processes")
+        always: tuple[PartName, ...] = ("schedule", "recommended")
+        usual = always if self.quick else (*always, "phases", "scaling", "processes")
         return usual if self.parts is None else self.parts
 
     def plan(self) -> Plan:
@@ -124,6 +125,13 @@ def _add_schedule(result: Result, session: Session, watch: WatchStage) -> Result
     return replace(result, schedule=tuple(runs), settled=(settled,))
 
 
+def _add_recommended(result: Result, session: Session, watch: WatchStage) -> Result:
+    plan, batch = session.plan(), session.batch_of(RESNET)
+    with watch("recommended method") as tick:
+        found = recommended_run.recommended_steps(RESNET, MANY, batch, plan, tick)
+    return replace(result, recommended=tuple(found))
+
+
 def _add_phases(result: Result, session: Session, watch: WatchStage) -> Result:
     plan, batch = session.plan(), session.batch_of(RESNET)
     with watch("where the time goes") as tick:
@@ -157,6 +165,7 @@ def _add_processes(result: Result, session: Session, watch: WatchStage) -> Resul
 
 PARTS: dict[PartName, Callable[[Result, Session, WatchStage], Result]] = {
     "schedule": _add_schedule,
+    "recommended": _add_recommended,
     "phases": _add_phases,
     "scaling": _add_scaling,
     "processes": _add_processes,

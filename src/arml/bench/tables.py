@@ -6,6 +6,7 @@ from arml.bench.contenders import DUAL, FIXED, GRAPH
 from arml.bench.cost_targets import MOST, CostTarget
 from arml.bench.expected_traffic import expected_costs
 from arml.bench.process_tables import expected_sheet, processes_sheet
+from arml.bench.recommended_run import run_ratio
 from arml.bench.result import KindFacts, Result, StepCost
 from arml.report.tables.sheet import Cell, Sheet, text
 from arml.schedule import Growing
@@ -25,6 +26,7 @@ def sheets(result: Result, judged: Sequence[CostTarget]) -> list[Sheet]:
     others = (
         growth_sheet(result),
         schedule_sheet(result),
+        recommended_sheet(result),
         phases_sheet(result),
         operations_sheet(result),
         *(scaling_sheet(result, axis) for axis in dict.fromkeys(one.axis for one in result.scaling)),
@@ -146,6 +148,31 @@ def schedule_sheet(result: Result) -> Sheet:
 
 def _steps(result: Result) -> list[int]:
     return list(dict.fromkeys(run.steps for run in result.schedule))
+
+
+def recommended_sheet(result: Result) -> Sheet:
+    """Steps of the recommended method, and how many of them a short run has."""
+    steps = result.recommended
+    rows = tuple(
+        (
+            text(one.name),
+            Cell(f"{one.ratio:.3f}", one.ratio),
+            text(f"{one.low:.3f} to {one.high:.3f}"),
+            Cell(str(one.n), one.n),
+            Cell(str(one.in_run), one.in_run),
+        )
+        for one in steps
+    )
+    total, where = sum(one.in_run for one in steps), f"{steps[0].kind}, K = {steps[0].num_aux}" if steps else ""
+    return Sheet(
+        f"{where}: a training step of the recommended method; {FIXED} = 1",
+        ("", "time", "quartiles", "turns", f"of {total} steps"),
+        rows,
+        (
+            "Steps take turns. The quartiles are those of pairs of turns.",
+            *([f"A run of {total} steps from its start: {run_ratio(steps):.3f}."] if total else []),
+        ),
+    )
 
 
 def phases_sheet(result: Result) -> Sheet:

@@ -180,6 +180,7 @@ LEARNERS: dict[str, dict[str, LearnerFacts]] = {
     "mlc": {
         "main_only": LearnerFacts("Main task only", main_only=True),
         "joint": LearnerFacts("All targets", weighted=True),
+        "forkmerge": LearnerFacts("ForkMerge (two branches)", paper="Jiang et al., NeurIPS 2023"),
     },
     "dg": {
         "main_only": LearnerFacts("Main task only", main_only=True),

@@ -88,7 +88,8 @@ class MultiLabel(Run):
     features: tuple[str, ...] = ()
     """For a table: columns to learn from, separated by spaces or commas; none: all that are not targets."""
     learner: MultiLabelName = "joint"
-    """Learn all targets (joint), or the main one alone (main_only)."""
+    """Learn all targets (joint), the main one alone (main_only), or merge networks of both again and again (forkmerge).
+    Only the losses of joint are weighted by --method."""
     labels: float | None = 50.0
     """Training labels of the main target: a number, a share below 1, or none for all of them."""
     batch_main: int = 32

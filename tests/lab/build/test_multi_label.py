@@ -1,6 +1,7 @@
 """A run with many targets becomes data, learner and batches."""
 
 import pytest
+import torch
 from cli.typed import arml
 from lab.own_data import write_patients
 from lab.parts import make
@@ -10,6 +11,7 @@ from arml.lab.build.multi_label import complete
 from arml.lab.build.settings import check_data
 from arml.lab.experiments.multi_label_runs import Table
 from arml.lab.run_kinds import MultiLabel
+from arml.lab.train import descend, losses_of
 
 
 @pytest.fixture
@@ -88,3 +90,24 @@ def test_main_and_auxiliary_examples_are_drawn_separately(tmp_path):
     assert batch.aux_x.shape == (500, 103)
     assert {tuple(x.tolist()) for x in batch.x} == {tuple(x.tolist()) for x in again.x}, "20 labels, no other example"
     assert len({tuple(x.tolist()) for x in batch.aux_x}) > 400
+
+
+def test_forkmerge_merges_before_every_evaluation(tmp_path):
+    run = MultiLabel(
+        learner="forkmerge", method="uniform", network="mlp-8", batch_main=4, batch_aux=8, steps=7, evaluate_every=3
+    )
+    parts = make(run, tmp_path)
+    for step in range(run.steps):
+        descend(parts, losses_of(parts, step))
+        branch, merged = parts.learner.state_dict()["branch"], parts.network.state_dict()
+        is_merged = all(torch.equal(branch[name], value) for name, value in merged.items())
+        assert is_merged == (step + 1 in (3, 6, 7))
+    assert len(parts.learner.chosen) == 3
+
+
+def test_forkmerge_needs_other_targets_and_weights_none(table):
+    with pytest.raises(ValueError, match=r"needs --aux COLUMN,COLUMN,\.\.\., or --learner main_only"):
+        complete(MultiLabel(dataset="table", table=str(table), main="ill", learner="forkmerge"))
+    assert complete(MultiLabel(learner="forkmerge")).method == "uniform"
+    with pytest.raises(ValueError, match="forkmerge has no losses that a method weights"):
+        complete(MultiLabel(learner="forkmerge", method="agreement"))

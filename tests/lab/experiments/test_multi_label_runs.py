@@ -12,6 +12,16 @@ def test_the_runs_of_a_table():
     assert {run.main for run in runs} == {"Class1", "Class2"}
 
 
+def test_forkmerge_is_trained_where_it_is_named():
+    usual, more = (Table(methods=("uniform",), forkmerge=named).runs(cpu("yeast"), seeds=1) for named in (False, True))
+    assert [run.learner for run in usual] == ["main_only", "joint"]
+    assert [(run.learner, run.line().method) for run in more] == [
+        ("main_only", ""),
+        ("forkmerge", ""),
+        ("joint", "uniform"),
+    ]
+
+
 def test_the_paper_preset_is_the_papers_protocol():
     run = paper("celeba")
     assert (run.network, run.optimizer, run.lr, run.momentum) == ("resnet18", "sgd", 0.1, 0.9)

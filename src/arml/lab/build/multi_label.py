@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from arml.lab.build.components import settle_method
+from arml.lab.build.components import make_optimizer, settle_method
 from arml.lab.build.fingerprints import file_fingerprint
 from arml.lab.build.networks import choose_preprocess
 from arml.lab.build.skeleton import Contribution, Folders, seed_stream
@@ -19,13 +19,14 @@ from arml.lab.data.cache import ReportCount
 from arml.lab.data.target_splits import FewLabels, few_labels
 from arml.lab.data.targets import Examples, Target
 from arml.lab.learners.base import AugmentExamples
+from arml.lab.learners.fork_merge import Branching, ForkMerge
 from arml.lab.learners.joint_targets import JointTargets, MainTarget, no_augmentation
 from arml.lab.metrics import metrics
 from arml.lab.models.network import Network
 from arml.lab.run import split_names
 from arml.lab.run_kinds import MultiLabel
 from arml.lab.tasks.attributes import Attributes
-from arml.lab.train import Evaluate, Metrics, outputs_of
+from arml.lab.train import Evaluate, Metrics, outputs_of, set_lr
 
 DATASETS: dict[str, Callable[[MultiLabel, Folders, ReportCount], Examples]] = {
     "yeast": lambda run, folders, count: yeast.load(),
@@ -46,10 +47,38 @@ class Loaded(NamedTuple):
     rows: FewLabels
 
 
-LEARNERS: dict[str, Callable[[Attributes, Loaded, AugmentExamples], MainTarget | JointTargets]] = {
-    "main_only": lambda main, loaded, augment: MainTarget(main, augment),
-    "joint": lambda main, loaded, augment: JointTargets(main, Attributes(loaded.others, loaded.rows.aux), augment),
+class LearnerParts(NamedTuple):
+    """What learners are made from."""
+
+    run: MultiLabel
+    main: Attributes
+    loaded: Loaded
+    augment: AugmentExamples
+    validation: Evaluate
+
+    def others(self) -> Attributes:
+        """The auxiliary targets."""
+        return Attributes(self.loaded.others, self.loaded.rows.aux)
+
+
+LR = 0.003
+"""Step size of the optimiser unless the run has its own."""
+LEARNERS: dict[str, Callable[[LearnerParts], MainTarget | JointTargets]] = {
+    "main_only": lambda given: MainTarget(given.main, given.augment),
+    "joint": lambda given: JointTargets(given.main, given.others(), given.augment),
+    "forkmerge": lambda given: ForkMerge(given.main, given.others(), given.augment, _branching(given)),
 }
+
+
+def _branching(given: LearnerParts) -> Branching:
+    """Branches are merged before every evaluation, so that only merged networks are chosen and tested."""
+    run, validation = given.run, given.validation
+    return Branching(
+        make_optimizer=lambda network: make_optimizer(run, network, run.lr or LR),
+        set_lr=lambda optimizer, step: set_lr(optimizer, run, step),
+        score=lambda network: run.score(validation(network)),
+        merges_after=lambda steps: steps % run.evaluate_every == 0 or steps == run.steps,
+    )
 
 
 def load(run: MultiLabel, folders: Folders, count: ReportCount) -> Loaded:
@@ -68,10 +97,6 @@ def contribute(run: MultiLabel, loaded: Loaded) -> Contribution[AttributeBatch]:
     is_image = x.dtype == torch.uint8
     preprocess = choose_preprocess(run.weights, x.shape[1]) if is_image else torch.Tensor.float
     main = Attributes({run.main: target}, rows.main)
-    learner = choose(LEARNERS, run.learner, "learner")(
-        main, loaded, Augment(True, 2, 0.0) if is_image else no_augmentation
-    )
-    aux_labels = learner.aux.labels if isinstance(learner, JointTargets) else torch.empty(len(x), 0)
 
     def evaluate_on(chosen: Tensor) -> Evaluate:
         def evaluate(network: Network) -> Metrics:
@@ -80,6 +105,9 @@ def contribute(run: MultiLabel, loaded: Loaded) -> Contribution[AttributeBatch]:
 
         return evaluate
 
+    augment, validation = Augment(True, 2, 0.0) if is_image else no_augmentation, evaluate_on(rows.validation)
+    learner = choose(LEARNERS, run.learner, "learner")(LearnerParts(run, main, loaded, augment, validation))
+    aux_labels = learner.aux.labels if isinstance(learner, JointTargets) else torch.empty(len(x), 0)
     return Contribution(
         learner=learner,
         batches=AttributeBatches(
@@ -93,10 +121,10 @@ def contribute(run: MultiLabel, loaded: Loaded) -> Contribution[AttributeBatch]:
         example=x.shape[1:],
         num_outputs=main.num_outputs,
         num_examples=len(rows.aux),
-        lr=0.003,
+        lr=LR,
         network_seed=network_seed,
         draw_seed=draw_seed,
-        validation=evaluate_on(rows.validation),
+        validation=validation,
         test=evaluate_on(rows.test),
         score=run.score,
         dropout=run.dropout,
@@ -113,7 +141,7 @@ def _choose_targets(examples: Examples, run: MultiLabel) -> tuple[Target, dict[s
     if run.main in run.aux:
         raise ValueError(f"{run.main!r} is the main target and cannot be an auxiliary one, too.")
     used = [name for name in names if name != run.main and name not in run.leave_out]
-    if not used and run.learner == "joint":
+    if not used and run.learner != "main_only":
         raise ValueError("No auxiliary target is left. Name one or more with --aux, or choose --learner main_only.")
     return examples.targets[run.main], {name: examples.targets[name] for name in used}
 
@@ -131,7 +159,7 @@ def complete(run: MultiLabel) -> MultiLabel:
     run = replace(run, aux=aux, features=features, leave_out=left_out, weights_digest=file_fingerprint(run.weights))
     if not run.table:
         return run
-    if not run.aux and run.learner == "joint":
+    if not run.aux and run.learner != "main_only":
         raise ValueError(f"Learning from the table {run.table} needs --aux COLUMN,COLUMN,..., or --learner main_only.")
     return replace(run, table=str(Path(run.table)), table_digest=file_fingerprint(run.table))
 

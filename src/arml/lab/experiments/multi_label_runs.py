@@ -77,6 +77,8 @@ class Table:
     """Methods that weight the auxiliary targets."""
     main_only: bool = True
     """Also train on the main target alone."""
+    forkmerge: bool = False
+    """Also train ForkMerge, which takes up to twice as long as another line."""
     without: tuple[str, ...] = ()
     """Also train without each of these auxiliary targets in turn, with equal weights, to see whether it helps."""
     grid: bool = False
@@ -100,6 +102,8 @@ class Table:
     def _lines(self, base: MultiLabel) -> Iterator[MultiLabel]:
         if self.main_only:
             yield replace(base, learner="main_only", method="uniform")
+        if self.forkmerge:
+            yield replace(base, learner="forkmerge", method="uniform")
         points = grid_for(len(set(base.aux) - set(base.leave_out))) if self.grid else ()
         for method in (*self.methods, *points):
             yield replace(base, learner="joint", method=method)

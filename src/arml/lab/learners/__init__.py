@@ -4,7 +4,7 @@ One paper, one file; each imports only from files above it.
 
 - ``base``: the interface of all learners; ``ramp``, ``distances``: what several of them use
 - ``supervised``, ``pi_model``, ``mean_teacher``, ``pseudo_label``, ``vat``, ``s4l``: unlabelled images
-- ``joint_targets``: several targets
+- ``joint_targets``, ``fork_merge``: several targets
 - ``world_tasks``: the tasks of a world of known truth
 - ``joint_training`` (target only, sources only, both), ``jigen``, ``shape_bias``, ``fada``, ``dsam``: several domains
 

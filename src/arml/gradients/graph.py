@@ -10,6 +10,8 @@ Node: TypeAlias = Any
 """A node of autograd's graph."""
 CHECKPOINT = "CheckpointFunctionBackward"
 """The node that reentrant checkpointing leaves in place of everything it will recompute."""
+DDP_SINK = "_DDPSinkBackward"
+"""The node through which ``DistributedDataParallel(find_unused_parameters=True)`` leads all outputs, each by itself."""
 
 
 def walk(losses: Iterable[Tensor]) -> Iterator[Node]:
@@ -21,6 +23,33 @@ def walk(losses: Iterable[Tensor]) -> Iterator[Node]:
         parents = dict.fromkeys(parent for node in waiting for parent, _ in node.next_functions if parent is not None)
         waiting = [parent for parent in parents if parent not in found]
         found.update(waiting)
+
+
+def parameters_behind(loss: Tensor) -> frozenset[int]:
+    """The ids of the parameters that ``loss`` goes through, or of other leaves if there are no parameters.
+
+    Leaves that are no parameters, such as inputs of a gradient penalty, belong to the batch and not to the network.
+    ``DistributedDataParallel`` may lead all outputs through one node; what belongs to other outputs is left out.
+
+    >>> layer = torch.nn.Linear(2, 1)
+    >>> loss = layer(torch.ones(3, 2, requires_grad=True)).mean()
+    >>> parameters_behind(loss) == {id(layer.weight), id(layer.bias)}
+    True
+    """
+    waiting: list[tuple[Node, int]] = [] if loss.grad_fn is None else [(loss.grad_fn, loss.output_nr)]
+    found, leaves_found = set(waiting), []
+    while waiting:
+        node, output = waiting.pop()
+        if hasattr(node, "variable"):
+            leaves_found.append(node.variable)
+        edges = node.next_functions
+        if node.name() == DDP_SINK:
+            edges = edges[output : output + 1]
+        new = [edge for edge in edges if edge[0] is not None and edge not in found]
+        found.update(new)
+        waiting += new
+    parameters = [leaf for leaf in leaves_found if isinstance(leaf, torch.nn.Parameter)]
+    return frozenset(map(id, parameters or leaves_found))
 
 
 def leaves(losses: Iterable[Tensor]) -> set[int]:

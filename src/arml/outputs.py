@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from arml._distributed import mean_of_numbers
-from arml.gradients.graph import parameters_behind
+from arml.gradients.compiled import trained_parameters
 from arml.state import fill
 
 
@@ -43,9 +43,9 @@ class Outputs:
         if bool(self.found.known.all()):
             return
         if losses[0] is not None:
-            self._main = parameters_behind(losses[0])
+            self._main = _find_trained(losses[0])
         main = self._main
-        behind = [None if main is None or loss is None else parameters_behind(loss) for loss in losses[1:]]
+        behind = [None if main is None or loss is None else _find_trained(loss) for loss in losses[1:]]
         here = [parameters is not None for parameters in behind]
         same = [parameters is not None and main is not None and main <= parameters for parameters in behind]
         # A process may hold no example of a task: what any process has found out holds for all of them.
@@ -61,3 +61,7 @@ class Outputs:
         """Continues from ``saved``; what is not in it is looked at again."""
         nothing = torch.zeros_like(self.found.known)
         self.found = fill(KnownOutputs(nothing, nothing), saved)
+
+
+def _find_trained(loss: Tensor) -> frozenset[int]:
+    return frozenset(map(id, trained_parameters(loss)))

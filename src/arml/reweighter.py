@@ -32,8 +32,9 @@ from arml.units import Sizes, find_units, no_sizes, remember_sizes
 class Reweighter(nn.Module):
     """Learns how much each auxiliary loss counts, inside the caller's training loop.
 
-    Returns ``main + share * sum_k weight_k * aux_scale * aux_k`` with weights chosen by ``method`` and a share of 1,
-    or one that ``fade`` lets fall over the run. The caller still calls ``backward()`` and does everything after it.
+    Returns ``main + share * sum_k weight_k * unit_k * aux_scale * aux_k``. The weights are chosen by ``method``. The
+    share is 1, or ``fade`` lets it fall over the run. ``units`` bring losses to one size; else they are 1. The caller
+    still calls ``backward()`` and does everything after it.
 
     >>> trunk, head, rotation = nn.Linear(3, 2), nn.Linear(2, 1), nn.Linear(2, 1)
     >>> reweighter = Reweighter(tasks=["rotation"], shared=trunk)
@@ -41,7 +42,7 @@ class Reweighter(nn.Module):
     >>> loss = reweighter(main=head(features).mean(), aux={"rotation": rotation(features).mean()})
     >>> loss.backward()
     >>> reweighter.weights
-    {'rotation': 1.0}
+    {'rotation': 2.0}
 
     Tasks may be missing from a batch: leave them out of ``aux`` (or pass ``main=None``). An update then goes on over
     the next calls until all tasks have been met. A task whose loss or gradient is not finite counts as missing. Under

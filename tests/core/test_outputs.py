@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from arml import ARML, Reweighter
+from arml.gradients import pairwise
 from arml.gradients.graph import parameters_behind
 
 TASKS = ["rival", "more", "own", "deep"]
@@ -66,6 +67,18 @@ def test_a_closure_and_a_held_out_loss_show_it_too():
     assert found(reweighter) == COMPETES
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")  # torch's own
+def test_a_network_that_is_compiled_as_a_whole_shows_it_too():
+    """Behind every loss lie the heads of all tasks, but only its own has a gradient."""
+    net = Net()
+    net.forward = torch.compile(net.forward, backend="aot_eager")
+    main, aux = net.losses()
+    assert len(parameters_behind(main)) == len(list(net.parameters()))
+    reweighter = make(net, engine=pairwise)
+    reweighter(main, aux)
+    assert found(reweighter) == COMPETES
+
+
 def test_inputs_with_a_gradient_are_no_parameters():
     """As for a gradient penalty; other tasks have other inputs."""
     net = Net()
@@ -77,7 +90,7 @@ def test_inputs_with_a_gradient_are_no_parameters():
 
 def test_plain_tensors_may_be_all_that_is_trained():
     x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
-    assert parameters_behind((2 * x * y).sum()) == {id(x), id(y)}
+    assert {id(leaf) for leaf in parameters_behind((2 * x * y).sum())} == {id(x), id(y)}
 
 
 def test_a_main_task_without_parameters_of_its_own_has_rivals_only():

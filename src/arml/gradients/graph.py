@@ -25,31 +25,31 @@ def walk(losses: Iterable[Tensor]) -> Iterator[Node]:
         found.update(waiting)
 
 
-def parameters_behind(loss: Tensor) -> frozenset[int]:
-    """The ids of the parameters that ``loss`` goes through, or of other leaves if there are no parameters.
+def parameters_behind(loss: Tensor) -> list[Tensor]:
+    """The parameters that ``loss`` goes through, each once; other leaves if there are no parameters.
 
     Leaves that are no parameters, such as inputs of a gradient penalty, belong to the batch and not to the network.
     ``DistributedDataParallel`` may lead all outputs through one node; what belongs to other outputs is left out.
 
     >>> layer = torch.nn.Linear(2, 1)
     >>> loss = layer(torch.ones(3, 2, requires_grad=True)).mean()
-    >>> parameters_behind(loss) == {id(layer.weight), id(layer.bias)}
-    True
+    >>> sorted(tuple(p.shape) for p in parameters_behind(loss))
+    [(1,), (1, 2)]
     """
     waiting: list[tuple[Node, int]] = [] if loss.grad_fn is None else [(loss.grad_fn, loss.output_nr)]
-    found, leaves_found = set(waiting), []
+    found: set[tuple[Node, int]] = set(waiting)
+    ends: dict[int, Tensor] = {}
     while waiting:
         node, output = waiting.pop()
         if hasattr(node, "variable"):
-            leaves_found.append(node.variable)
+            ends[id(node.variable)] = node.variable
         edges = node.next_functions
         if node.name() == DDP_SINK:
             edges = edges[output : output + 1]
         new = [edge for edge in edges if edge[0] is not None and edge not in found]
         found.update(new)
         waiting += new
-    parameters = [leaf for leaf in leaves_found if isinstance(leaf, torch.nn.Parameter)]
-    return frozenset(map(id, parameters or leaves_found))
+    return [leaf for leaf in ends.values() if isinstance(leaf, torch.nn.Parameter)] or list(ends.values())
 
 
 def leaves(losses: Iterable[Tensor]) -> set[int]:

@@ -67,6 +67,7 @@ def test_a_closure_and_a_held_out_loss_show_it_too():
     assert found(reweighter) == COMPETES
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning")  # torch's own
 def test_a_network_that_is_compiled_as_a_whole_shows_it_too():
     """Behind every loss lie the heads of all tasks, but only its own has a gradient."""

@@ -114,11 +114,11 @@ METHODS: dict[str, MethodFacts] = {
     "auxi_nash": MethodFacts(lambda _: AuxiNash(), " + AuxiNash", compared=False, paper="Shamsian et al., ICML 2023"),
     "arml": MethodFacts(lambda _: ARML(), " + ARML", rank_in_verdict=0, paper=_ARML),
     "arml_full": MethodFacts(
-        lambda _: ARML(), " + ARML, two stages with Langevin noise", two_stages=True, rank_in_verdict=2, paper=_ARML
+        lambda _: ARML(), " + ARML, two stages with Langevin noise", two_stages=True, rank_in_verdict=3, paper=_ARML
     ),
-    "gated_arml": MethodFacts(lambda _: GatedARML(), " + Gated ARML (ours)", rank_in_verdict=1),
+    "gated_arml": MethodFacts(lambda _: GatedARML(), " + Gated ARML (ours)", rank_in_verdict=2),
     "agreement": MethodFacts(
-        lambda _: Agreement(), " + Agreement (ours, recommended)", sets_its_own_scale=True, rank_in_verdict=0
+        lambda _: Agreement(), " + Agreement (ours, recommended)", sets_its_own_scale=True, rank_in_verdict=1
     ),
 }
 """Methods by the name that commands and records use, in the order of tables."""

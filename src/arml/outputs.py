@@ -40,17 +40,17 @@ class Outputs:
             losses: the main loss, then one per task, with their graphs; ``None``: missing.
             device: where processes exchange numbers.
         """
-        if bool(self.found.known.all()):
+        known = self.found.known
+        if bool(known.all()):
             return
-        if losses[0] is not None:
+        new = [None if done else loss for loss, done in zip(losses[1:], known.tolist(), strict=True)]
+        if losses[0] is not None and (self._main is None or any(loss is not None for loss in new)):
             self._main = _find_trained(losses[0])
         main = self._main
-        behind = [None if main is None or loss is None else _find_trained(loss) for loss in losses[1:]]
-        here = [parameters is not None for parameters in behind]
-        same = [parameters is not None and main is not None and main <= parameters for parameters in behind]
+        here = [loss is not None and main is not None for loss in new]
+        same = [loss is not None and main is not None and main <= _find_trained(loss) for loss in new]
         # A process may hold no example of a task: what any process has found out holds for all of them.
         found, agreed = mean_of_numbers([torch.tensor(part, device=device).float() for part in (here, same)])
-        known = self.found.known
         self.found = KnownOutputs(known | (found.cpu() > 0), torch.where(known, self.found.same, agreed.cpu() > 0))
 
     def same(self) -> Tensor:

@@ -7,18 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from arml._distributed import mean_of_numbers
 from arml.connection import Connection
 from arml.gradients.auto import Auto
 from arml.gradients.backward import Engine, TaskLosses, record_touched, take_unit_directions
 from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
-from arml.gradients.graph import leaves
 from arml.gradients.measure import alignment, gram, norms
 from arml.gradients.shared import Shared, is_read_anew, keep_readable, parameters_by_name, parameters_of_layer
 from arml.gradients.signals import Signals
 from arml.gradients.sketch import TaskProducts, measure_tasks
 from arml.losses import Closure, fill_missing, leave_out, order_losses
 from arml.methods.base import Method
+from arml.outputs import Outputs
 from arml.precision import Autocast, LossScale, Precision, check_loss_scale, read_scale
 from arml.rounds import Rounds
 
@@ -45,8 +44,7 @@ class Observer:
         self._connection = Connection(self.tasks, read_anew=is_read_anew(shared))
         self._precision = Precision()
         self._warned: set[str] = set()
-        self._main_leaves: set[int] | None = None
-        self._same_outputs = self._outputs_known = torch.zeros(len(self.tasks), dtype=torch.bool, device="cpu")
+        self.outputs = Outputs(len(self.tasks))
         self._steering_name = "main"
 
     def set_loss_scale(self, loss_scale: LossScale) -> None:
@@ -153,26 +151,6 @@ class Observer:
         if not autocast.enabled:  # in low precision the small steps of differences are lost in rounding
             first.append(CentralDifferences(recompute, start, self._replay))
         return self.auto.prefer(*first, present=usable.tolist())
-
-    def find_same_outputs(self, losses: Sequence[Tensor | None]) -> Tensor:
-        """[K] of bool: auxiliary tasks that train the outputs of the main task. Each task is looked at once.
-
-        They go through every parameter that the main loss goes through, those outside ``shared`` too. Where batches
-        hold some of the tasks, the main task must come first.
-        """
-        if bool(self._outputs_known.all()):
-            return self._same_outputs
-        if losses[0] is not None:
-            self._main_leaves = leaves([losses[0]])
-        main = self._main_leaves
-        found = [loss is not None and main is not None for loss in losses[1:]]
-        same = [loss is not None and main is not None and main <= leaves([loss]) for loss in losses[1:]]
-        # A process may hold no example of a task: what any process has found out holds for all of them.
-        like = next(iter(self.measured.values())).new_zeros((), dtype=torch.float32)
-        known, agreed = mean_of_numbers([like.new_tensor(part) for part in (found, same)])
-        self._same_outputs = torch.where(self._outputs_known, self._same_outputs, agreed.cpu() > 0)
-        self._outputs_known = self._outputs_known | (known.cpu() > 0)
-        return self._same_outputs
 
     def find_finite(self, values: Tensor) -> Tensor:
         """[1 + K] of bool: which ``values`` are finite. Warns about the others, once per task."""

@@ -32,8 +32,9 @@ from arml.units import Sizes, find_units, no_sizes, remember_sizes
 class Reweighter(nn.Module):
     """Learns how much each auxiliary loss counts, inside the caller's training loop.
 
-    Returns ``main + share * sum_k weight_k * aux_scale * aux_k`` with weights chosen by ``method`` and a share of 1,
-    or one that ``fade`` lets fall over the run. The caller still calls ``backward()`` and does everything after it.
+    Returns ``main + share * sum_k weight_k * unit_k * aux_scale * aux_k``. The weights are chosen by ``method``. The
+    share is 1, or ``fade`` lets it fall over the run. ``units`` bring losses to one size; else they are 1. The caller
+    still calls ``backward()`` and does everything after it.
 
     >>> trunk, head, rotation = nn.Linear(3, 2), nn.Linear(2, 1), nn.Linear(2, 1)
     >>> reweighter = Reweighter(tasks=["rotation"], shared=trunk)
@@ -41,7 +42,7 @@ class Reweighter(nn.Module):
     >>> loss = reweighter(main=head(features).mean(), aux={"rotation": rotation(features).mean()})
     >>> loss.backward()
     >>> reweighter.weights
-    {'rotation': 1.0}
+    {'rotation': 2.0}
 
     Tasks may be missing from a batch: leave them out of ``aux`` (or pass ``main=None``). An update then goes on over
     the next calls until all tasks have been met. A task whose loss or gradient is not finite counts as missing. Under
@@ -297,11 +298,14 @@ class Reweighter(nn.Module):
             self._steps += 1
 
     def _learns(self) -> bool:
-        return self.training and torch.is_grad_enabled() and self.method.needs().losses
+        return self.training and torch.is_grad_enabled() and self._looks_at_losses()
+
+    def _looks_at_losses(self) -> bool:
+        return self.method.needs().losses or self.units
 
     def _can_learn(self) -> bool:
         """Whether weights may still change, and would make a difference; else nothing is measured any more."""
-        return self.method.needs().losses and not self.converged and self.share != 0
+        return self._looks_at_losses() and not self.converged and self.share != 0
 
     def _learn(self, batch: Batch) -> None:
         """Counts the call, and updates the weights if it is time."""
@@ -363,13 +367,15 @@ class Reweighter(nn.Module):
         self._rescaled = self.aux_scale != 1 or self.units
         if self.units:
             self._scale = self._scale * find_units(sizes)
+        self._scale_numbers: list[float] = self._scale.tolist()
 
     def _factors(self) -> list[float]:
         """What every loss is multiplied by, [1 + K]."""
-        if not self._rescaled and self.share == 1:
-            return self._weights.tolist()
-        main_weight, *alpha = (self._weights * self._scale).tolist()
-        return [main_weight, *(w * self.share for w in alpha)]
+        weights: list[float] = self._weights.tolist()
+        if self._rescaled:
+            weights = [w * scale for w, scale in zip(weights, self._scale_numbers, strict=True)]
+        share = self.share
+        return weights if share == 1 else [weights[0], *(w * share for w in weights[1:])]
 
     def _measures_gradients(self) -> bool:
         needs = self.method.needs()
@@ -387,6 +393,8 @@ class Reweighter(nn.Module):
         usable = present & self._observer.find_finite(everywhere.values)
         if self.units:
             self._set_sizes(remember_sizes(self._sizes, values, usable))
+        if self.method.needs().outputs:
+            self._observer.outputs.look_at(batch.measured, everywhere.values.device)
         scale, values = to_memory(everywhere.scale) * self._scale, torch.where(usable, values * self._scale, 0.0)
         self._rounds.expect(everywhere.expected)
         stride, signals = 1.0, Signals(values, present=usable)
@@ -397,7 +405,7 @@ class Reweighter(nn.Module):
             self._calls_to_wait = self._schedule.after(self._calls)
             signals, stride = found, self._schedule.stride(self._calls_to_wait)
         if self.method.needs().outputs:
-            signals = signals._replace(same_outputs=self._observer.find_same_outputs(batch.measured))
+            signals = signals._replace(same_outputs=self._observer.outputs.same())
         self.signals = signals._replace(stride=stride)
         weights, self._memory = self.method.update(self._memory, self.signals)
         # Without the main loss there must be something left to train on.
@@ -430,7 +438,7 @@ class Reweighter(nn.Module):
             state = state._replace(average=self._weights, settled=torch.ones_like(state.settled))
         self._keep(state)
         if self.converged:
-            self._weights = self._window_state.average
+            self._weights = self.method.settle(self._window_state.average, self._weights)
 
     def _keep(self, state: WindowState) -> None:
         self._window_state = state
@@ -450,6 +458,7 @@ class Reweighter(nn.Module):
             "memory": name_parts(self._memory),
             "convergence": name_parts(self._window_state),
             "round": name_parts(self._rounds.now),
+            "outputs": name_parts(self._observer.outputs.found),
             "engines": self._observer.auto.state_dict(),
         }
         # Some tools refuse a tensor whose size differs from that of a fresh model, so there is room for longer numbers.
@@ -467,9 +476,9 @@ class Reweighter(nn.Module):
         if self.convergence is None and self.converged:
             self.reset()
         # What older formats lack, and what counts positions of tasks that have changed, begins again.
+        self._set_sizes(fill(no_sizes(self._weights), saved.get("sizes", {})))
+        self._observer.outputs.restore(saved.get("outputs", {}))
         in_place = saved["tasks"] == list(self.tasks)
-        if in_place and "sizes" in saved:
-            self._set_sizes(fill(self._sizes, saved["sizes"]))
         if in_place and "round" in saved:
             self._rounds.restore(fill(self._rounds.now, saved["round"]))
         if in_place and "engines" in saved:

@@ -1,4 +1,4 @@
-r"""Brings losses into comparable units, so that weights say how much a task counts, not how large its loss is."""
+"""Brings losses to a common size, so that weights say how much a task counts, not how large its loss is."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,18 @@ import torch
 from torch import Tensor
 
 MEMORY = 20
-"""Updates over which the size of a loss is averaged, each older one counting a little less."""
+"""The size of a loss is averaged over about this many updates."""
+LARGEST = 1e12
+"""No loss is multiplied or divided by more than this: one so small is rounding, not a loss in other units."""
 
 
 class Sizes(NamedTuple):
-    """Number and sum of the sizes of every loss so far, [1 + K]; older ones count less."""
+    """What is known of the size |L_i| of every loss, [1 + K]. Each update counts 1 - 1 / MEMORY of the next one."""
 
     number: Tensor
+    """How many sizes were seen."""
     total: Tensor
+    """Their sum."""
 
 
 def no_sizes(like: Tensor) -> Sizes:
@@ -22,7 +26,7 @@ def no_sizes(like: Tensor) -> Sizes:
 
 
 def remember_sizes(sizes: Sizes, losses: Tensor, usable: Tensor) -> Sizes:
-    """``sizes`` with the losses [1 + K] of those tasks that are ``usable`` at this update."""
+    """``sizes`` and those of the ``losses`` [1 + K] at this update, as far as they are ``usable``."""
     keep = 1 - 1 / MEMORY
     return Sizes(
         torch.where(usable, keep * sizes.number + 1, sizes.number),
@@ -31,9 +35,10 @@ def remember_sizes(sizes: Sizes, losses: Tensor, usable: Tensor) -> Sizes:
 
 
 def find_units(sizes: Sizes) -> Tensor:
-    r"""What to multiply every loss by, [1 + K]: :math:`u_k = \overline{|L_0|} / \overline{|L_k|}`; 1 where unknown.
+    r"""The factor on every loss, [1 + K]: :math:`u_k = \overline{|L_0|} / \overline{|L_k|}`, with means over updates.
 
-    A constant factor on an auxiliary loss is undone exactly, and one on all losses changes nothing.
+    So a constant factor on an auxiliary loss is undone, and one on all losses changes no unit. The main loss keeps its
+    own. The unit is 1 while the size of the task or of the main loss is not known, or 0.
 
     >>> sizes = remember_sizes(no_sizes(torch.zeros(3)), torch.tensor([2.0, 200.0, 0.5]), torch.ones(3).bool())
     >>> find_units(sizes)
@@ -41,4 +46,4 @@ def find_units(sizes: Sizes) -> Tensor:
     """
     known = (sizes.number > 0) & (sizes.total > 0)
     mean = torch.where(known, sizes.total / sizes.number.clamp(min=1), 1.0)
-    return torch.where(known & known[0], mean[0] / mean, torch.ones_like(mean))
+    return torch.where(known & known[0], (mean[0] / mean).clamp(1 / LARGEST, LARGEST), torch.ones_like(mean))

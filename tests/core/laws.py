@@ -11,6 +11,7 @@ from arml import (
     OLAUX,
     TAWT,
     AdaLoss,
+    Agreement,
     AutoLambda,
     AuxiNash,
     CosineSim,
@@ -54,6 +55,8 @@ EVERY_METHOD: list[Method] = [
     TAWT(),
     AutoLambda(),
     AuxiNash(),
+    Agreement(),
+    Agreement(warmup=2, doubt=0),
 ]
 
 KEEP_THE_SUM = [method for method in EVERY_METHOD if isinstance(method, Uniform | GradNorm)] + [

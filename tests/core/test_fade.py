@@ -79,7 +79,8 @@ def test_wrong_starts_get_an_error_that_helps(kind, settings, message):
 @every_method
 def test_the_share_multiplies_the_auxiliary_part_only(method):
     net = Net()
-    reweighter = Reweighter(method, TASKS, net.trunk, every=1, fade=LinearFade(4), aux_scale=0.5)
+    settings = {"every": 1, "fade": LinearFade(4), "aux_scale": 0.5, "units": False}
+    reweighter = Reweighter(method, TASKS, net.trunk, **settings)
     for share in (1, 0.75, 0.5, 0.25, 0, 0):
         assert reweighter.share == share
         main, aux = net.losses()

@@ -18,6 +18,7 @@ from arml import (
     OLAUX,
     TAWT,
     AdaLoss,
+    Agreement,
     AutoLambda,
     AuxiNash,
     Convergence,
@@ -192,7 +193,7 @@ def test_gated_arml_keeps_the_gain_when_every_task_helps():
     assert weights.sum() > 2.5
 
 
-FIND_THE_HELPER = [ARML(), GatedARML(), OLAUX(), CosineSim(), WeightedCosineSim(), TAWT(), AutoLambda()]
+FIND_THE_HELPER = [ARML(), GatedARML(), OLAUX(), CosineSim(), WeightedCosineSim(), TAWT(), AutoLambda(), Agreement()]
 DO_NOT_FIND_IT = {
     GradNorm(): "it looks at the lengths and rates of auxiliary tasks only",
     AdaLoss(): "it looks at losses only, and a misleading task may well have a small one",

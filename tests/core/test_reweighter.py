@@ -61,7 +61,7 @@ def train(net, reweighter, steps, optimizer=None):
 @every_method
 def test_returns_the_weighted_sum(method):
     net = Net()
-    reweighter = Reweighter(method, TASKS, net.trunk, aux_scale=0.5)
+    reweighter = Reweighter(method, TASKS, net.trunk, aux_scale=0.5, units=False)
     main, aux = net.losses()
     loss = reweighter(main=main, aux=aux)
     expected = reweighter.main_weight * main + sum(w * 0.5 * aux[name] for name, w in reweighter.weights.items())
@@ -218,7 +218,7 @@ def test_aux_scale_comes_before_everything():
 @every_method
 def test_tasks_may_be_missing_from_a_batch(method):
     net = Net()
-    reweighter = Reweighter(method, TASKS, net.trunk, every=1)
+    reweighter = Reweighter(method, TASKS, net.trunk, every=1, units=False)
     train(net, reweighter, 2)
     before = reweighter.weights
     main, aux = net.losses()

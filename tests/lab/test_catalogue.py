@@ -128,7 +128,7 @@ def test_the_command_line_offers_what_the_catalogue_has():
 def test_comparisons_include_what_is_marked_for_them_and_take_any_method():
     assert (
         *("uniform", "adaloss", "gradnorm", "cosine_sim", "ol_aux"),
-        *("arml", "arml_full", "gated_arml"),
+        *("arml", "arml_full", "gated_arml", "agreement"),
     ) == COMPARED_METHODS
     for kind in (semi_supervised_runs, multi_label_runs, domain_runs):
         assert kind.Table().methods == COMPARED_METHODS
@@ -144,7 +144,7 @@ def test_reports_know_every_line():
             assert line_title(run.line()) == facts.title + (METHODS["arml"].suffix if facts.weighted else "")
             blind = replace(run, method="uniform")
             assert uses_labels(blind.line()) == facts.trains_on_main
-    assert ARMLS == ("arml", "gated_arml", "arml_full")
+    assert ARMLS == ("arml", "agreement", "gated_arml", "arml_full")
     assert set(FIXED) == {"uniform", "grid"}
 
 

@@ -24,6 +24,7 @@ ORDER = {
         "precision",
         "packing",
         "state",
+        "outputs",
         "together",
         "joint",
         "reuse",

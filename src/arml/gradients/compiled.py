@@ -1,4 +1,4 @@
-"""Compiled networks: whether their code allows the backward passes that an update needs."""
+"""Compiled networks: whether their code allows the backward passes that an update needs, and what a loss trains."""
 
 from collections.abc import Sequence
 from weakref import WeakSet
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from arml.gradients.backward import TaskLosses, dot, task_gradient
-from arml.gradients.graph import walk
+from arml.gradients.graph import parameters_behind, walk
 
 ONE_PASS = (
     "The compiled network allows one backward pass only, and an update of the weights needs more. Set "
@@ -24,7 +24,7 @@ def check_compiled(losses: TaskLosses, shared: Sequence[Tensor]) -> None:
     torch.compile makes a graph for every kind of input, such as a batch of another shape. It decides at the graph's
     first backward pass whether a second one is possible. Each has a node class of its own, by which it is known here.
     """
-    found = {type(node) for node in walk(losses) if node.name().startswith("CompiledFunction")}
+    found = _compiled_graphs(losses)
     if not found <= set(_repeatable):
         check_repeatable(losses, shared)
         _repeatable.update(found)
@@ -43,3 +43,21 @@ def check_repeatable(losses: TaskLosses, shared: Sequence[Tensor]) -> None:
     apart = [a - b for a, b in zip(first, second, strict=True)]
     if dot(apart, apart) > 1e-6 * dot(first, first):
         raise ValueError(ONE_PASS)
+
+
+def trained_parameters(loss: Tensor) -> list[Tensor]:
+    """The parameters that ``loss`` trains.
+
+    A compiled network is one node of the graph, behind which all its parameters lie, the heads of other tasks too. Only
+    a backward pass shows which of them have a gradient.
+    """
+    parameters = parameters_behind(loss)
+    if not _compiled_graphs([loss]):
+        return parameters
+    check_compiled([loss], parameters)
+    parts = task_gradient(loss, parameters)
+    return [p for p, part in zip(parameters, parts, strict=True) if bool(part.any())]
+
+
+def _compiled_graphs(losses: TaskLosses) -> set[type]:
+    return {type(node) for node in walk(losses) if node.name().startswith("CompiledFunction")}

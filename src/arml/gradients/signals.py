@@ -25,7 +25,6 @@ class Signals(NamedTuple):
     """[1 + K] of bool; ``None`` when there is every task."""
     stride: float = 1.0
     """How many times its own step size a method should step: more than 1 where updates are rare."""
-
     same_outputs: Tensor | None = None
     """[K] of bool, for methods that need it: tasks that go through every parameter of the main task, its head too."""
 

@@ -118,7 +118,7 @@ METHODS: dict[str, MethodFacts] = {
     ),
     "gated_arml": MethodFacts(lambda _: GatedARML(), " + Gated ARML (ours)", rank_in_verdict=2),
     "agreement": MethodFacts(
-        lambda _: Agreement(), " + Agreement (ours, recommended)", sets_its_own_scale=True, rank_in_verdict=0
+        lambda _: Agreement(), " + Agreement (ours, recommended)", sets_its_own_scale=True, rank_in_verdict=1
     ),
 }
 """Methods by the name that commands and records use, in the order of tables."""

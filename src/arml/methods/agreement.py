@@ -18,12 +18,9 @@ from arml.methods.base import (
 )
 from arml.schedule import Growing
 
-TINY = 1e-300
-"""Keeps quotients finite where nothing has been measured."""
-
 
 class Samples(NamedTuple):
-    """Sums over the samples of every task [K], each sample with its importance w."""
+    """Sums over the samples r of every task, [K]. Each sample has an importance w."""
 
     importance: Tensor
     """Sum of w."""
@@ -39,28 +36,30 @@ class Samples(NamedTuple):
         return Samples(*(old + new for old, new in zip(self, (w, w * w, w * r, w * r * r), strict=True)))
 
     def number(self) -> Tensor:
-        """How many samples of equal importance would tell as much."""
-        return self.importance.square() / self.squared_importance.clamp(min=TINY)
+        """n = (sum w)^2 / sum w^2: the number of equally important samples that would tell as much."""
+        return self.importance.square() / _not_zero(self.squared_importance)
 
     def mean(self) -> Tensor:
-        """The weighted mean."""
-        return self.values / self.importance.clamp(min=TINY)
+        """m = sum w r / sum w."""
+        return self.values / _not_zero(self.importance)
 
     def standard_error(self) -> Tensor:
-        """The standard error of the mean."""
-        variance = self.squares / self.importance.clamp(min=TINY) - self.mean().square()
+        """e, the standard error of the mean: e^2 = (sum w r^2 / sum w - m^2) / (n - 1)."""
+        variance = self.squares / _not_zero(self.importance) - self.mean().square()
         return (variance.clamp(min=0) / (self.number() - 1).clamp(min=1e-3)).sqrt()
 
 
 class AgreementMemory(NamedTuple):
-    """The weights, the :class:`Samples` of every task, and whether it competes with the main one."""
+    """Flat, as memory is a tuple of tensors: four of them are :class:`Samples`."""
 
     weights: Tensor
+    """The weights in force, [1 + K]."""
     importance: Tensor
     squared_importance: Tensor
     values: Tensor
     squares: Tensor
     competes: Tensor
+    """[K] of bool: whether a task trains the outputs of the main one."""
 
     def samples(self) -> Samples:
         """The samples so far."""
@@ -71,40 +70,42 @@ class AgreementMemory(NamedTuple):
 class Agreement(Method[AgreementMemory]):
     r"""Gives weight to tasks whose gradient has proven to agree with the main one. The recommended method; ours.
 
-    At every update each task yields one sample of its agreement, compared with that of the other tasks:
+    Every update yields one sample of each task's agreement, relative to that of the other tasks:
 
     .. math:: r_k = \sqrt K\, \langle g_0, g_k \rangle \Big/ \Bigl(\sum_j \langle g_0, g_j \rangle^2\Bigr)^{1/2}
 
-    Samples have the importance :math:`w = \|g_0\|`: a network that has learned nothing yet says little about tasks, and
+    Its importance is :math:`w = \|g_0\|`: a network that has learned nothing yet says little about tasks, and
     once the few labels are learned by heart, their gradient says nothing about new examples. :math:`m_k` is the
     weighted mean of the samples and :math:`e_k` its standard error.
 
     A task **competes** with the main one if it trains the same outputs: it goes through every parameter of the main
-    task, its head too, as another domain with the same classes does. Its claims may contradict the main labels, so it
-    must prove itself. With :math:`b_k = \max(0, m_k - d\, e_k)`
+    task, its head too, as another domain with the same classes does. What it teaches may contradict the main labels, so
+    it must prove itself. With :math:`b_k = \max(0, m_k - d\, e_k)` and the sums over competing tasks,
 
     .. math:: \alpha_k = s\, \frac{b_k}{\sum_j b_j} \max_j \frac{b_j}{m_j}
 
-    All such tasks together count ``share`` times as much as the main task, less where the evidence is thin, and not at
-    all where there is none: the main task is then trained alone.
+    All of them together count s times as much as the main task, less where the evidence is thin, and not at all where
+    there is none: the main task is then trained alone.
 
-    A task with a head of its own only shapes common features. It can do less harm, and its gradient shows less of its
+    A task with a head of its own shapes common features only. It can do less harm, and its gradient shows less of its
     use, so it counts unless it proves harmful:
 
     .. math:: \alpha_k = h \min\bigl(2, \max(0, 1 + m_k / (3 e_k))\bigr)
 
-    Losses are first brought into the units of the main loss (``Needs(units=True)``), so that no weight depends on the
-    scale of any loss. Updates are frequent at first and ever rarer later; see :meth:`schedule`.
+    Before ``warmup`` samples, competing tasks share s equally, and the others have h each.
+
+    Losses are first brought to the size of the main loss (``Needs(units=True)``), so that no weight depends on the
+    scale of any loss. Updates are frequent at first and ever rarer later: see :meth:`schedule`.
     """
 
     doubt: float = 1.0
-    """d, standard errors of its agreement by which a competing task must lie above 0."""
+    """d, the standard errors by which the agreement of a competing task must exceed 0."""
     warmup: int = 6
-    """Samples of a task, as many as would tell the same with equal importance, before its weight moves."""
+    """Samples of equal importance, n, that a task must exceed before its weight moves."""
     share: float = 1.0
-    """s, the sum of the weights of competing tasks at most; the main task has 1."""
+    """s, the largest sum of the weights of competing tasks; the main task has 1."""
     own_head: float = 2.0
-    """h, the weight of a task with a head of its own as long as nothing speaks for or against it."""
+    """h, the weight of a task with a head of its own while nothing speaks for or against it."""
 
     def __post_init__(self) -> None:
         check_positive(self, share=self.share, own_head=self.own_head)
@@ -120,9 +121,14 @@ class Agreement(Method[AgreementMemory]):
     def schedule(self) -> Growing:
         """After n calls the next update is 1 + n // 4 calls away: 22 updates in 300 calls, 51 in 200 000.
 
-        Early and late parts of training then count alike, however long it is.
+        Each doubling of the number of calls takes three updates: late steps of a long run do not outvote early ones.
         """
         return Growing(most=1_000_000, rate=4)
+
+    def settle(self, average: Tensor, last: Tensor) -> Tensor:
+        """The last weights: they rest on all samples already, and a task that is off stays off."""
+        del average
+        return last
 
     def init(self, like: Tensor) -> AgreementMemory:
         """As if all tasks competed, with equal weights."""
@@ -135,16 +141,16 @@ class Agreement(Method[AgreementMemory]):
         return main_direction(state.weights)
 
     def update(self, state: AgreementMemory, signals: Signals) -> tuple[Tensor, AgreementMemory]:
-        """Adds one sample per task, and weights the tasks by all samples so far."""
+        """Adds one sample per task, and weights the tasks present by all samples so far."""
         here = steerable_tasks(signals)
         if not bool(here.any()):
             return state.weights, state
         competes = state.competes if signals.same_outputs is None else signals.same_outputs
         alignment = require(signals.alignment, "an alignment")[0]
         products = torch.where(here, alignment[1:], 0.0)
-        r = products * (here.sum().sqrt() / products.norm().clamp(min=TINY))
+        r = products * (here.sum().sqrt() / _not_zero(products.norm()))
         samples = state.samples().add(r, here * alignment[0].clamp(min=0).sqrt())
-        weights = prepend_main(self._choose(samples, competes))
+        weights = prepend_main(torch.where(here, self._choose(samples, competes), state.weights[1:]))
         return weights, AgreementMemory(weights, *samples, competes)
 
     def _choose(self, samples: Samples, competes: Tensor) -> Tensor:
@@ -152,12 +158,17 @@ class Agreement(Method[AgreementMemory]):
         mean, error = samples.mean(), samples.standard_error()
         known = samples.number() > self.warmup
         proven = torch.where(known & competes, (mean - self.doubt * error).clamp(min=0), 0.0)
-        certainty = (proven / mean.abs().clamp(min=TINY)).max()
-        shared_out = self.share * certainty * proven / proven.sum().clamp(min=TINY)
-        tilted = self.own_head * (1 + mean / (3 * error).clamp(min=TINY)).clamp(0, 2)
+        certainty = (proven / _not_zero(mean.abs())).max()
+        shared_out = self.share * certainty * proven / _not_zero(proven.sum())
+        tilted = self.own_head * (1 + mean / _not_zero(3 * error)).clamp(0, 2)
         return torch.where(known, torch.where(competes, shared_out, tilted), self._equal(competes, mean))
 
     def _equal(self, competes: Tensor, like: Tensor) -> Tensor:
         """The weights before anything is known, [K]."""
         each = self.share / competes.sum().clamp(min=1).to(like)
         return torch.where(competes, each, torch.full_like(like, self.own_head))
+
+
+def _not_zero(values: Tensor) -> Tensor:
+    """``values``, not below a tiny positive number: as denominators they keep quotients with 0 at 0."""
+    return values.clamp(min=1e8 * torch.finfo(values.dtype).tiny)

@@ -24,9 +24,9 @@ class Needs:
     norms: bool = False
     """The length of every task's gradient."""
     outputs: bool = False
-    """Which tasks train the same outputs as the main task."""
+    """Which tasks train the outputs of the main task."""
     units: bool = False
-    """Losses in the units of the main loss."""
+    """Auxiliary losses brought to the size of the main loss."""
     layer: str | None = None
     """Measure on this part of the shared parameters, by name; ``None``: on all of them."""
 
@@ -53,6 +53,11 @@ class Method(Protocol[S]):
     def schedule(self) -> Growing:
         """When to update, unless the caller says otherwise."""
         return Growing()
+
+    def settle(self, average: Tensor, last: Tensor) -> Tensor:
+        """The weights [1 + K] to keep once they have converged: their ``average``, not the ``last`` ones."""
+        del last
+        return average
 
     def directions(self, state: S) -> Tensor | None:
         """Directions c [D, 1 + K] to align every gradient with; ``None``: no gradients needed."""

@@ -33,6 +33,7 @@ from arml import (
     OLAUX,
     TAWT,
     AdaLoss,
+    Agreement,
     AutoLambda,
     AuxiNash,
     Convergence,
@@ -80,6 +81,7 @@ METHODS: dict[str, Method[Any]] = {
     "DWA": DWA(temperature=0.1, window=2),
     "UncertaintyWeighting": UncertaintyWeighting(lr=0.1),
     "FAMO": FAMO(lr=0.1),
+    "Agreement": Agreement(warmup=2),
 }
 if importlib.util.find_spec("torchjd"):
     from torchjd.aggregation import UPGradWeighting

@@ -86,7 +86,7 @@ def test_gradnorm_measures_on_the_last_shared_layer(tmp_path):
 
 
 def test_unknown_names_list_the_known_ones(tmp_path):
-    with pytest.raises(ValueError, match=r"Unknown method 'gradnrom'. Known: adaloss, arml, arml_full"):
+    with pytest.raises(ValueError, match=r"Unknown method 'gradnrom'. Known: adaloss, agreement, arml, arml_full"):
         find_method("gradnrom")
     with pytest.raises(
         ValueError, match=r"'resnet' is no network for images. Known: small-FEATURES such as small-32, plain-FEAT"

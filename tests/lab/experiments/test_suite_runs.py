@@ -21,7 +21,7 @@ def test_references_are_always_there_and_an_oracle_where_tasks_help():
 
 def test_the_tiers_have_their_own_seeds():
     made = runs([WORLDS["digits-one-helps-mlp"], WORLDS["mnist-two-help-cnn"]], seeds=2, methods=[])
-    assert {(run.tier, run.seed) for run in made} == {("dev", 0), ("dev", 1), ("test", 1000), ("test", 1001)}
+    assert {(run.tier, run.seed) for run in made} == {("dev", 0), ("dev", 1), ("test", 2000), ("test", 2001)}
 
 
 def test_runs_carry_the_truth_and_have_names_of_their_own():

@@ -1,0 +1,244 @@
+"""Weights in proportion to proven agreement."""
+
+import math
+
+import pytest
+import torch
+from core.test_reweighter import TASKS, Net
+from torch import nn
+from torch.nn import functional as F
+from torch.testing import assert_close
+
+from arml import Agreement, Convergence, Reweighter, Signals
+from arml.methods.agreement import Samples
+
+
+def numbers(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def follow(method, products, same_outputs, lengths=None):
+    """The weights after updates with the products <g_0, g_k> in the rows of ``products``, and these lengths of g_0."""
+    state = method.init(torch.zeros(1 + len(same_outputs), dtype=torch.float64))
+    for i, row in enumerate(products):
+        square = 1.0 if lengths is None else lengths[i] ** 2
+        signals = Signals(
+            numbers(*[1.0] * (1 + len(row))), numbers(square, *row)[None], same_outputs=torch.tensor(same_outputs)
+        )
+        weights, state = method.update(state, signals)
+    return weights
+
+
+HALF = [(1, 1), (1, 1), (1, 1), (1, -1)]
+"""Samples r of two tasks: the first has m = 1 and e = 0, the second m = 0.5 and e^2 = (1 - 0.25) / 3 = 0.25."""
+
+
+@pytest.mark.parametrize(
+    ("method", "same_outputs", "expected"),
+    [
+        # b = (1, 0.5 - 0.5 * 0.5) = (1, 0.25), and the first task is certain.
+        (Agreement(doubt=0.5, warmup=2), (True, True), (0.8, 0.2)),
+        # b = (1, 0).
+        (Agreement(doubt=1, warmup=2), (True, True), (1, 0)),
+        (Agreement(doubt=1, warmup=2, share=3), (True, True), (3, 0)),
+        # 2 h for the first, h (1 + 0.5 / (3 * 0.5)) = h * 4 / 3 for the second.
+        (Agreement(warmup=2), (False, False), (4, 8 / 3)),
+        (Agreement(warmup=2, own_head=3), (False, False), (6, 4)),
+        # Each kind by its own rule: alone, the second is worth b / m = 0.25 / 0.5 of the share.
+        (Agreement(doubt=0.5, warmup=2), (False, True), (4, 0.5)),
+        (Agreement(doubt=0.5, warmup=2), (True, False), (1, 8 / 3)),
+        # Too few samples.
+        (Agreement(warmup=4), (True, True), (0.5, 0.5)),
+        (Agreement(warmup=4), (True, False), (1, 2)),
+    ],
+)
+def test_golden_values(method, same_outputs, expected):
+    assert_close(follow(method, HALF, same_outputs), numbers(1, *expected))
+
+
+def test_samples_compare_a_task_with_the_others():
+    """r = sqrt(2) (3, 4) / 5, whatever the length of the gradients."""
+    state = Agreement().init(torch.zeros(3, dtype=torch.float64))
+    for factor in (1, 1e-6):
+        _, after = Agreement().update(state, Signals(numbers(1, 1, 1), numbers(9, 3 * factor, 4 * factor)[None]))
+        assert_close(after.values, math.sqrt(2) * numbers(0.6, 0.8))
+
+
+def test_samples_count_by_the_length_of_the_main_gradient():
+    samples = Samples(*torch.zeros(4, 1, dtype=torch.float64))
+    for r, w in ((1, 1), (1, 1), (-1, 0.5), (-1, 0.5)):
+        samples = samples.add(numbers(r), numbers(w))
+    assert_close(samples.number(), numbers(3**2 / 2.5))
+    assert_close(samples.mean(), numbers(1 / 3))
+    assert_close(samples.standard_error(), numbers(math.sqrt((1 - 1 / 9) / (3.6 - 1))))
+    # Through the method, with d = 0.1: what counts is the ratio of the importances.
+    weights = follow(Agreement(warmup=2, doubt=0.1), [(1,), (1,), (-1,), (-1,)], (True,), lengths=(4, 4, 2, 2))
+    m, e = float(samples.mean()), float(samples.standard_error())
+    assert_close(weights, numbers(1, (m - 0.1 * e) / m))
+
+
+@pytest.mark.parametrize(("same_outputs", "equal"), [(True, 1.0), (False, 2.0)])
+def test_weights_move_after_the_warmup(same_outputs, equal):
+    seen = [float(follow(Agreement(), [(-1,)] * n, (same_outputs,))[1]) for n in range(1, 9)]
+    assert seen == [equal] * 6 + [0, 0]
+
+
+def test_chance_is_no_proof():
+    """Of 200 competing tasks without evidence about 84 % are off; with heads of their own, all stay on."""
+    products = torch.randn(30, 200, generator=torch.Generator().manual_seed(0)).tolist()
+    competing = follow(Agreement(), products, (True,) * 200)[1:]
+    assert 0.75 < (competing == 0).double().mean() < 0.92
+    assert competing.sum() < 0.8
+    own = follow(Agreement(), products, (False,) * 200)[1:]
+    assert own.min() > 0
+    assert own.mean() == pytest.approx(2, abs=0.15)
+
+
+def test_main_labels_that_are_known_by_heart_say_nothing():
+    """Ten updates, but only the first three have a main gradient to speak of: too few."""
+    products, lengths = [(1,)] * 3 + [(-1,)] * 7, [1] * 3 + [1e-9] * 7
+    assert_close(follow(Agreement(), products, (True,), lengths), numbers(1, 1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("same_outputs", [True, False])
+def test_nothing_to_measure_gives_finite_weights(dtype, same_outputs):
+    zeros = torch.zeros(201, dtype=dtype)
+    state = Agreement().init(zeros)
+    for loss in (zeros, zeros + 1):
+        for _ in range(10):
+            weights, state = Agreement().update(
+                state, Signals(loss, zeros[None], same_outputs=torch.full((200,), same_outputs))
+            )
+            assert bool(weights.isfinite().all())
+    assert_close(weights[1:], torch.full_like(zeros[1:], 1 / 200 if same_outputs else 2.0))
+
+
+def test_a_missing_task_keeps_its_weight_and_what_is_known_of_it():
+    method = Agreement(warmup=2)
+    state = method.init(torch.zeros(3, dtype=torch.float64))
+    for row in HALF:
+        before, state = method.update(state, Signals(numbers(1, 1, 1), numbers(1, *row)[None]))
+    present = torch.tensor([True, False, True])
+    weights, after = method.update(state, Signals(numbers(1, 0, 1), numbers(1, 0, 5)[None], present=present))
+    assert_close(weights[1], before[1], rtol=0, atol=0)
+    for old, new in zip(state.samples(), after.samples(), strict=True):
+        assert_close(old[0], new[0], rtol=0, atol=0)
+    # Alone in its batch, a task is compared with itself: r = 1.
+    assert_close(after.values[1] - state.values[1], torch.tensor(1.0, dtype=torch.float64))
+
+
+def test_updates_become_rarer():
+    schedule = Agreement().schedule()
+    for calls, updates in ((300, 22), (200_000, 51)):
+        n, found = 0, 0
+        while n < calls:
+            n, found = n + schedule.after(n), found + 1
+        assert found == updates
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"doubt": -1}, "`doubt` should be a number of at least 0. Got -1"),
+        ({"doubt": math.nan}, "`doubt` should be a number of at least 0. Got nan"),
+        ({"warmup": 1}, "`warmup` should be a whole number of at least 2. Got 1"),
+        ({"warmup": 2.5}, "`warmup` should be a whole number of at least 2. Got 2.5"),
+        ({"share": 0}, "`share` should be a positive number. Got 0"),
+        ({"own_head": math.inf}, "`own_head` should be a positive number. Got inf"),
+    ],
+)
+def test_wrong_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Agreement(**settings)
+
+
+class Pull(nn.Module):
+    """One parameter without heads: the main task pulls it to 1, competing tasks to where they are told."""
+
+    def __init__(self, *targets):
+        super().__init__()
+        self.theta = nn.Parameter(torch.zeros(1, dtype=torch.float64))
+        self.targets = dict(zip(TASKS, targets, strict=False))
+
+    def losses(self):
+        return (self.theta - 1).square().sum(), {k: (self.theta - t).square().sum() for k, t in self.targets.items()}
+
+
+def train(model, reweighter, steps, lr=0.01):
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        reweighter(*model.losses()).backward()
+        optimizer.step()
+    return reweighter.weights
+
+
+def test_a_task_that_is_off_stays_off_when_the_weights_have_converged():
+    model = Pull(2.0, -2.0)
+    reweighter = Reweighter(None, TASKS[:2], model, every=1, convergence=Convergence(at_most=12))
+    weights = train(model, reweighter, 20)
+    assert reweighter.converged
+    assert weights["a"] > 0.99
+    assert weights["b"] == 0
+    reweighter.reset()
+    assert train(model, reweighter, 1)["b"] == 0
+
+
+def test_without_the_main_loss_something_is_left_to_train_on():
+    model = Pull(-2.0, -3.0)
+    assert train(model, Reweighter(None, TASKS[:2], model, every=1), 20) == {"a": 0.0, "b": 0.0}
+    model = Pull(-2.0, -3.0)
+    reweighter = Reweighter(None, TASKS[:2], model, every=1, train_on_main=False)
+    assert train(model, reweighter, 20) == {"a": 0.5, "b": 0.5}
+    saved = reweighter.state_dict()
+    reweighter = Reweighter(None, TASKS[:2], model, every=1, train_on_main=False)
+    reweighter.load_state_dict(saved)
+    assert train(model, reweighter, 20) == {"a": 0.5, "b": 0.5}
+
+
+class TwoKinds(Net):
+    """Tasks a and b go through the main head, c and d have heads of their own."""
+
+    def __init__(self, factors=None, common=1.0):
+        torch.manual_seed(0)
+        super().__init__()
+        helps, misleads = self.y["main"] + 0.5 * self.y["a"], -self.y["main"]
+        self.y |= {"a": helps, "b": misleads}
+        self.factors, self.common = {"main": 1.0, **dict.fromkeys(TASKS, 1.0), **(factors or {})}, common
+
+    def losses(self):
+        features = self.trunk(self.x)
+        outputs = {name: self.heads["main" if name in "ab" else name](features) for name in self.heads}
+        losses = {k: self.common * self.factors[k] * F.mse_loss(outputs[k], self.y[k]) for k in outputs}
+        return losses.pop("main"), losses
+
+
+def trajectory(**settings):
+    """Weights and parameters after 60 steps."""
+    net = TwoKinds(**settings)
+    reweighter = Reweighter(tasks=TASKS, shared=net.trunk)
+    train(net, reweighter, 60, lr=0.02 / net.common)
+    return numbers(*reweighter.weights.values()), nn.utils.parameters_to_vector(net.parameters()).detach()
+
+
+def test_tasks_of_both_kinds_through_the_whole_library():
+    """The helper has most of the share, its opponent nothing; heads of their own allow for up to 2 h each."""
+    (a, b, c, d), _ = trajectory()
+    assert 0.5 < a <= 1
+    assert b == 0
+    assert max(c, d) > 1
+    assert max(c, d) <= 4
+
+
+@pytest.mark.parametrize("factors", [{"a": 1e3}, {"b": 1e-3, "c": 1e3}, {"a": 7.0, "c": 1e-3, "d": 0.03}], ids=str)
+def test_the_scale_of_an_auxiliary_loss_does_not_matter(factors):
+    for found, expected in zip(trajectory(factors=factors), trajectory(), strict=True):
+        assert_close(found, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("common", [1e-3, 30.0])
+def test_a_common_factor_on_all_losses_does_not_matter(common):
+    """The step size of plain SGD is divided by it, so that the network learns the same."""
+    for found, expected in zip(trajectory(common=common), trajectory(), strict=True):
+        assert_close(found, expected, rtol=0, atol=1e-9)

@@ -193,6 +193,17 @@ def test_gated_arml_keeps_the_gain_when_every_task_helps():
     assert weights.sum() > 2.5
 
 
+@pytest.mark.parametrize(
+    ("multiples", "least", "most"), [((-2, -2, -2), 0.0, 0.0), ((1, -2, -2), 0.9, 1.0), ((1, 1, 1), 0.9, 1.0)]
+)
+def test_agreement_does_no_harm_and_keeps_the_gain(multiples, least, most):
+    """Tasks that mislead get nothing, those that help share a weight of 1; uniform weights end 2.3 and 1.5 away."""
+    near, weights = distance_from_a(Agreement(), *multiples)
+    assert near < 0.2
+    assert least <= weights.sum() <= most
+    assert not weights[[multiple < 0 for multiple in multiples]].any()
+
+
 FIND_THE_HELPER = [ARML(), GatedARML(), OLAUX(), CosineSim(), WeightedCosineSim(), TAWT(), AutoLambda(), Agreement()]
 DO_NOT_FIND_IT = {
     GradNorm(): "it looks at the lengths and rates of auxiliary tasks only",

@@ -26,6 +26,9 @@ _CPU = {
     "digits": _DIGITS,
     "digits_misleading": replace(_DIGITS, dataset="digits_misleading"),
     "pacs": _PACS,
+    "pacs_misleading": replace(
+        _PACS, dataset="pacs_misleading", target="photo", steps=400, image_size=24, select="last"
+    ),
     "folders": replace(_PACS, dataset="folders", target="", batch_target=50),
 }
 
@@ -117,10 +120,10 @@ def _num_sources(run: Domains) -> int:
     if run.folders:
         domains = sum(path.is_dir() for path in Path(run.folders).iterdir())
     else:
-        domains = {"pacs": 4, "digits": 5, "digits_misleading": 5}[run.dataset]
+        domains = {"pacs": 4, "pacs_misleading": 4, "digits": 5, "digits_misleading": 5}[run.dataset]
     return domains - 1 - len(run.leave_out)
 
 
 def default_table(run: Domains) -> Table:
     """The comparison on ``run``'s data set: with one misleading source, also the oracle that leaves it out."""
-    return Table(without=("misleading",)) if run.dataset == "digits" else Table()
+    return Table(without=("misleading",)) if run.dataset in ("digits", "pacs_misleading") else Table()

@@ -15,3 +15,8 @@ def test_the_paper_preset_is_the_papers_protocol():
     assert LEARNERS["s4l"](run, DATASETS["cifar10"]).settings.lr == 0.005
     assert run.lr_drop * 0.005 == pytest.approx(0.001)
     assert ssl.paper("svhn").labels == 1000
+
+
+def test_the_small_preset_of_mnist5k_has_a_network_that_learns():
+    run = ssl.cpu("mnist5k")
+    assert (run.network, run.labels, run.steps, run.lr) == ("plain-64", 50, 300, 0.002)

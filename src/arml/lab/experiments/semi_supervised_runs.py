@@ -12,7 +12,7 @@ COMPARED: tuple[SemiSupervisedName, ...] = tuple(name for name, facts in LEARNER
 
 _CPU = {
     "digits": SemiSupervised(),
-    "mnist5k": SemiSupervised(dataset="mnist5k", labels=50),
+    "mnist5k": SemiSupervised(dataset="mnist5k", labels=50, network="plain-64", steps=300, lr=0.002),
     "cifar10": SemiSupervised(dataset="cifar10", network="wrn-10-1", labels=500, steps=500),
     "svhn": SemiSupervised(dataset="svhn", network="wrn-10-1", labels=250, steps=500),
 }

@@ -72,7 +72,8 @@ def test_a_compare_shows_all_measures_and_the_majority(tmp_path):
     done = arml(*words, "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.replace("│", " ").split())
-    assert "Always predicting the most frequent class" in text
+    assert "Yardsticks: logistic regression on the same labels" in text
+    assert "always the most frequent class 31.47" in text
     table = json.loads((tmp_path / "compare-mlc-yeast.json").read_text())
     assert [tuple(row["line"].values()) for row in table] == [
         ("main_only", "", ""),

@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from report.made_records import write
+
+from arml.lab.run_kinds import MultiLabel
 
 ROOT = Path(__file__).parents[2]
 METHODS = ["main only", "uniform", "ARML", "gated ARML"]
@@ -111,3 +114,18 @@ def test_schedule_compares_every_schedule_with_updates_at_every_step(tmp_path: P
     ]
     assert lines[0]["distance"]["mean"] == 0
     assert all(line["distance"]["mean"] > 0 and line["difference"]["n"] == 2 for line in lines[1:])
+
+
+def test_rare_targets_finds_weights_that_follow_the_rate_of_positives(tmp_path: Path) -> None:
+    """Rates by hand: Class14 1.4 %, Class9 7.4 %, Class2 43 %, Class12 75 %. ARML's weights here go the other way."""
+    rare_first = {"Class14": 4.0, "Class9": 3.0, "Class2": 2.0, "Class12": 1.0}
+    for seed in range(2):
+        write(tmp_path, MultiLabel(method="arml", seed=seed), 30.0, weights=rare_first)
+        write(tmp_path, MultiLabel(method="uniform", seed=seed), 30.0, weights=dict.fromkeys(rare_first, 1.0))
+    ran = run("benchmarks/rare_targets.py", str(tmp_path))
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines()[2:] == [
+        "| yeast | arml | Class1 | -1.00 ± 0.00 | 2 |",
+        "| yeast | arml | all | -1.00 ± 0.00 | 2 |",
+    ], "equal weights have no order"
+    assert run("benchmarks/rare_targets.py", str(tmp_path / "nothing")).returncode == 1

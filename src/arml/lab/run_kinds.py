@@ -144,9 +144,9 @@ class Domains(Run):
     setting: ClassVar[str] = "dg"
     weighted: ClassVar[frozenset[str]] = weighted_learners("dg")
 
-    dataset: Literal["digits", "digits_misleading", "pacs", "folders"] = "digits"
+    dataset: Literal["digits", "digits_misleading", "pacs", "pacs_misleading", "folders"] = "digits"
     """Domains to learn from. digits has one misleading source; in digits_misleading all sources mislead; pacs is read
-    from the data folder; folders are your own, see --folders."""
+    from the data folder, and pacs_misleading is made from it; folders are your own, see --folders."""
     folders: str = ""
     """Your own folder with <domain>/<class>/<image>; sets the data set to folders."""
     folders_digest: str = ""

@@ -55,6 +55,8 @@ class Parts(Generic[B]):
     """Chooses the network on validation examples: less is better; ``None``: the last network counts."""
     choose_after: int = 0
     """Only networks after this many steps are candidates: earlier ones are not yet what the learner aims at."""
+    yardsticks: Callable[[], Metrics] = dict
+    """Measures the errors of simple models with the same labels, by name; none where they make no sense."""
 
 
 def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watch: Watch = lambda _: None) -> Record:
@@ -242,12 +244,14 @@ def _final_record(state: TrainingState, parts: Parts[Any]) -> Record:
     last = _evaluate(parts.network, parts.test)
     if state.best_network is not None:
         parts.network.load_state_dict(state.best_network)
+    yardsticks = parts.yardsticks()
     return {
         "step": state.best_step,
         **_add_prefix("validation", state.best_metrics),
         **_add_prefix("test", _evaluate(parts.network, parts.test)),
         "test_error_last": last["error"],
         "weights": parts.reweighter.weights if parts.reweighter is not None else {},
+        **({"yardsticks": yardsticks} if yardsticks else {}),
     }
 
 

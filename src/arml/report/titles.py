@@ -12,6 +12,13 @@ METRICS = {
     "majority_error": "majority error",
     "rmse": "RMSE",
 }
+YARDSTICKS = {
+    "logistic_regression": "logistic regression on the same labels",
+    "most_frequent_class": "always the most frequent class",
+    "ridge_regression": "ridge regression on the same labels",
+    "mean": "always the mean",
+}
+"""Simple models whose errors stand below a table."""
 ARMLS = tuple(
     sorted(
         (name for name, facts in METHODS.items() if facts.rank_in_verdict is not None),

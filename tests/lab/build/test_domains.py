@@ -26,7 +26,7 @@ def test_every_learner_and_data_set_becomes_an_object_that_trains(tmp_path):
         for step in range(4):
             descend(parts, losses_of(parts, step))
         assert 0 <= parts.test(parts.network.eval())["error"] <= 100
-    assert set(DATASETS) == {"digits", "digits_misleading", "pacs", "folders"}
+    assert set(DATASETS) == {"digits", "digits_misleading", "pacs", "pacs_misleading", "folders"}
 
 
 def test_equal_weights_are_the_loss_of_the_pooled_sources(tmp_path):

@@ -1,11 +1,18 @@
 """Which runs make the tables over domains."""
 
 from dataclasses import replace
+from itertools import product
 
+import numpy as np
 import pytest
+import torch
+from lab.parts import make
+from PIL import Image
 
-from arml.lab.experiments.domain_runs import Table, cpu, paper
+from arml.lab.data import pacs
+from arml.lab.experiments.domain_runs import Table, cpu, default_table, paper
 from arml.lab.run import Line
+from arml.lab.train import descend, losses_of
 
 
 def test_the_runs_of_a_table():
@@ -37,3 +44,39 @@ def test_a_grid_search_over_three_sources(tmp_path):
     assert len(table.runs(own, seeds=1)) == 1 + 5
     with pytest.raises(ValueError, match=r"two or three auxiliary tasks. Got 4"):
         table.runs(cpu("digits"), seeds=1)
+
+
+def test_the_comparison_with_a_misleading_source_has_an_oracle():
+    run = cpu("pacs_misleading")
+    assert (run.target, run.image_size, run.steps, run.select) == ("photo", 24, 400, "last")
+    lines = {made.line() for made in default_table(run).runs(run, seeds=1)}
+    assert Line("jt", "uniform", "without misleading") in lines
+
+
+def write_noise(folder):
+    """Three images of noise per class: without structure, but with the contrast of real ones."""
+    draw = np.random.default_rng(0)
+    for domain, category, number in product(pacs.DOMAINS, pacs.CLASSES, range(3)):
+        (folder / domain / category).mkdir(parents=True, exist_ok=True)
+        pixels = draw.integers(0, 256, (33, 33, 3)).astype(np.uint8)
+        Image.fromarray(pixels).save(folder / domain / category / f"{number}.png")
+
+
+def largest_change(run, folder):
+    """The largest change of a weight from one of three steps to the next; the first is from equal weights."""
+    parts = make(run, folder)
+    path = [[1.0, 1.0, 1.0]]
+    for step in range(3):
+        descend(parts, losses_of(parts, step))
+        path.append([*parts.reweighter.weights.values()])
+    return float(torch.tensor(path).diff(dim=0).abs().max())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:resnet18 starts from nothing")
+def test_weights_of_the_paper_preset_do_not_jump_from_corner_to_corner(tmp_path):
+    """The gradients of a ResNet18 are large: with ARML's usual step size, an update moves a weight by 0.75."""
+    write_noise(tmp_path / "PACS")
+    run = replace(paper("pacs"), image_size=33, batch_source=14, shots=1, batch_target=7, method="arml")
+    assert largest_change(replace(run, weight_lr=None), tmp_path) > 0.7
+    assert largest_change(run, tmp_path) < 0.3

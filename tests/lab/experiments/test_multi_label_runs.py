@@ -28,3 +28,10 @@ def test_the_paper_preset_is_the_papers_protocol():
     assert (run.main, run.labels, run.batch_aux) == ("5_o_Clock_Shadow", 0.01, 256)
     assert run.steps == 90 * -(-162_770 // 256)
     assert [share * run.steps for share in run.lr_drop_at] == pytest.approx([30 * 636, 60 * 636])
+
+
+def test_the_small_preset_of_celeba_asks_a_question_that_few_labels_can_answer():
+    """Of 60 labels, about 30 are yes; 5_o_Clock_Shadow had 6, and no line beat always answering no."""
+    run = cpu("celeba")
+    assert (run.main, run.network, run.optimizer, run.lr, run.steps) == ("Smiling", "plain-64", "adam", 0.002, 1000)
+    assert paper("celeba").weight_decay == 1e-4

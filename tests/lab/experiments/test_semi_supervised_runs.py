@@ -15,3 +15,10 @@ def test_the_paper_preset_is_the_papers_protocol():
     assert LEARNERS["s4l"](run, DATASETS["cifar10"]).settings.lr == 0.005
     assert run.lr_drop * 0.005 == pytest.approx(0.001)
     assert ssl.paper("svhn").labels == 1000
+
+
+def test_small_presets_have_a_network_that_learns_from_few_labels():
+    """A WRN-10-1 did not, in as many steps: it was worse than a logistic regression."""
+    for dataset, labels, steps in (("mnist5k", 50, 300), ("svhn", 1000, 500), ("cifar10", 1000, 500)):
+        run = ssl.cpu(dataset)
+        assert (run.network, run.labels, run.steps, run.lr) == ("plain-64", labels, steps, 0.002)

@@ -48,3 +48,24 @@ def test_tables_of_networks_chosen_by_the_error_have_one_difference(tmp_path):
     for comparison in compare(tmp_path):
         headings = result_sheet(comparison.subject, make_rows(comparison), paper=False).headings
         assert [heading for heading in headings if "difference" in heading] == ["difference to uniform"]
+
+
+def test_simple_models_with_the_same_labels_stand_below_the_table(tmp_path):
+    for seed in range(2):
+        found = {"yardsticks": {"logistic_regression": 30.0 + 2 * seed, "most_frequent_class": 90.0}}
+        run = SemiSupervised(method="uniform", seed=seed)
+        write(tmp_path, run, 20.0, weights={"rotation": 1.0, "exemplar": 1.0}, measured=found)
+    (comparison,) = compare(tmp_path)
+    rows = make_rows(comparison)
+    (note,) = [note for note in result_sheet(comparison.subject, rows, paper=False).notes if "Yardsticks" in note]
+    linear, constant = "logistic regression on the same labels 31.00 ± 12.71 %", "always the most frequent class 90.00"
+    assert note == f"Yardsticks: {linear}, {constant} ± 0.00 %."
+    assert as_json({comparison.subject: rows})[0]["yardsticks"]["logistic_regression"]["mean"] == 31.0
+
+
+def test_records_without_yardsticks_say_what_they_have(tmp_path):
+    write(tmp_path, MultiLabel(method="uniform"), 20.0, measured={"test_majority_error": 31.5})
+    (comparison,) = compare(tmp_path)
+    notes = result_sheet(comparison.subject, make_rows(comparison), paper=False).notes
+    assert "Always predicting the most frequent class (or the mean) gives an error of 31.50 %." in notes
+    assert not any("Yardsticks" in note for note in notes)

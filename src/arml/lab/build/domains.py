@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from arml.lab.build.fingerprints import file_fingerprint, folder_fingerprint
 from arml.lab.build.networks import choose_preprocess
 from arml.lab.build.skeleton import Contribution, Folders, seed_stream
 from arml.lab.catalogue import choose
-from arml.lab.data import Images, Sampler, digit_domains, pacs
+from arml.lab.data import Images, Sampler, digit_domains, pacs, pacs_misleading
 from arml.lab.data.augment import Augment
 from arml.lab.data.batches import DomainBatch, DomainBatches, SampledImages
 from arml.lab.data.cache import ReportCount
@@ -31,6 +32,7 @@ from arml.lab.run import split_names
 from arml.lab.run_kinds import Domains
 from arml.lab.tasks.jigsaw import Colours
 from arml.lab.train import Evaluate, Metrics, error_rate
+from arml.lab.yardsticks import Labelled, measure_yardsticks
 
 
 class DomainSource(NamedTuple):
@@ -48,6 +50,12 @@ DATASETS: dict[str, DomainSource] = {
     "digits_misleading": DomainSource(lambda run, folders, count: digit_domains.load_all_misleading(), _DIGITS),
     "pacs": DomainSource(
         lambda run, folders, count: pacs.load(folders.data, folders.cache, size=run.image_size, progress=count),
+        _PHOTOS,
+    ),
+    "pacs_misleading": DomainSource(
+        lambda run, folders, count: pacs_misleading.load(
+            folders.data, folders.cache, size=run.image_size, progress=count
+        ),
         _PHOTOS,
     ),
     "folders": DomainSource(
@@ -125,6 +133,7 @@ def contribute(run: Domains, loaded: Loaded) -> Contribution[DomainBatch]:
         choose_after=learner.adapts_from,
         aux_divisor=len(sources),  # equal weights are then the mean loss of the pooled sources
         train_on_main=learner.train_on_main,
+        yardsticks=partial(measure_yardsticks, Labelled(*_images(target), few), Labelled(*_images(target), test)),
         weights=run.weights,
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ from arml.lab.run import split_names
 from arml.lab.run_kinds import MultiLabel
 from arml.lab.tasks.attributes import Attributes
 from arml.lab.train import Evaluate, Metrics, outputs_of, set_lr
+from arml.lab.yardsticks import Labelled, measure_yardsticks
 
 DATASETS: dict[str, Callable[[MultiLabel, Folders, ReportCount], Examples]] = {
     "yeast": lambda run, folders, count: yeast.load(),
@@ -127,6 +129,12 @@ def contribute(run: MultiLabel, loaded: Loaded) -> Contribution[AttributeBatch]:
         validation=validation,
         test=evaluate_on(rows.test),
         score=run.score,
+        yardsticks=partial(
+            measure_yardsticks,
+            Labelled(x, target.values, rows.main),
+            Labelled(x, target.values, rows.test),
+            numeric=target.is_numeric,
+        ),
         dropout=run.dropout,
         weights=run.weights,
     )

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ from arml.lab.learners.supervised import Supervised, SupervisedSettings
 from arml.lab.learners.vat import RECIPE_XI, VAT, VATSettings
 from arml.lab.run_kinds import SemiSupervised
 from arml.lab.train import Evaluate, error_rate
+from arml.lab.yardsticks import Labelled, measure_yardsticks
 
 
 class ImageSource(NamedTuple):
@@ -104,6 +106,11 @@ def contribute(run: SemiSupervised, loaded: Loaded) -> Contribution[Batch]:
         validation=_measure_error(validation, preprocess),
         test=_measure_error(dataset.test, preprocess),
         score=run.score,
+        yardsticks=partial(
+            measure_yardsticks,
+            Labelled(*dataset.train, parts.labelled),
+            Labelled(*dataset.test, torch.arange(len(dataset.test.y))),
+        ),
     )
 
 

@@ -53,6 +53,8 @@ class Contribution(Generic[B]):
     """Networks of earlier steps are not chosen."""
     aux_divisor: int = 1
     """Divides every auxiliary loss."""
+    yardsticks: Callable[[], Metrics] = dict
+    """Measures the errors of simple models with the same labels, by name."""
     train_on_main: bool = True
     """Whether the main loss trains the network or only steers the weights."""
     dropout: float = 0.0
@@ -84,6 +86,7 @@ def assemble(run: Run, given: Contribution[B]) -> Parts[B]:
         test=given.test,
         score=given.score,
         choose_after=given.choose_after,
+        yardsticks=given.yardsticks,
     )
 
 

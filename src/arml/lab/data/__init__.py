@@ -10,7 +10,7 @@
 - ``domain_set``: images of the same classes from several domains
 - ``digits``, ``mnist5k``: images inside packages; ``cifar10`` (through ``_pickles``), ``svhn``: images in a data folder
 - ``table``, ``yeast``, ``celeba``: examples with several targets
-- ``digit_domains``, ``pacs``: sets of domains
+- ``digit_domains``, ``pacs``, ``pacs_misleading``: sets of domains
 - ``fetch`` (through ``_registry``, ``_download``): lists, downloads and checks data sets
 """
 

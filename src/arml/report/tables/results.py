@@ -1,13 +1,13 @@
 """The table of a comparison: errors, differences, weights, and unfinished runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from arml.lab.run import Subject
 from arml.report.data.paper import PROTOCOLS, has_figures
-from arml.report.data.summary import FORMULA
+from arml.report.data.summary import FORMULA, Summary
 from arml.report.tables.rows import Row, best_line
 from arml.report.tables.sheet import Cell, Sheet, count, difference, number, text
-from arml.report.titles import METRICS, subject_title
+from arml.report.titles import METRICS, YARDSTICKS, subject_title
 
 MOST_WEIGHTS = 4
 """With more auxiliary tasks than this, the table shows only the largest weights."""
@@ -79,14 +79,26 @@ def _further_metrics(rows: Sequence[Row]) -> list[str]:
     return [name for name in names if name not in ("error", "majority_error")]
 
 
+def _yardstick_note(rows: Sequence[Row]) -> list[str]:
+    """The errors of simple models; in records without them, that of always answering the same."""
+    known = max((row.yardsticks for row in rows), key=_num_seeds, default={})
+    if known:
+        errors = (f"{YARDSTICKS.get(name, name)} {summary.format(2)} %" for name, summary in known.items())
+        return [f"Yardsticks: {', '.join(errors)}."]
+    majority = next((row.metrics["majority_error"] for row in rows if "majority_error" in row.metrics), None)
+    if majority is None:
+        return []
+    return [f"Always predicting the most frequent class (or the mean) gives an error of {majority.mean:.2f} %."]
+
+
+def _num_seeds(yardsticks: Mapping[str, Summary]) -> int:
+    return max((summary.n for summary in yardsticks.values()), default=0)
+
+
 def _notes(subject: Subject, rows: Sequence[Row], *, paper: bool) -> tuple[str, ...]:
     protocols = dict.fromkeys(protocol for row in rows for protocol in row.protocols)
     notes = [error_note(list(protocols)), DIFFERENCE_NOTE]
-    majority = next((row.metrics["majority_error"] for row in rows if "majority_error" in row.metrics), None)
-    if majority is not None:
-        notes.append(
-            f"Always predicting the most frequent class (or the mean) gives an error of {majority.mean:.2f} %."
-        )
+    notes += _yardstick_note(rows)
     if best_line(rows) is None:
         notes.append("No line is clearly best: the interval of the lowest error overlaps that of another line.")
     most = max((row.metrics["error"].n for row in rows if row.metrics), default=0)

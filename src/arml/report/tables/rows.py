@@ -35,6 +35,8 @@ class Row(NamedTuple):
     protocols: tuple[str, ...]
     """Which network was tested, and on what; one unless the runs differ."""
     paper: str
+    yardsticks: dict[str, Summary]
+    """Errors of simple models with the same labels; empty in records that have none."""
 
     def title(self) -> str:
         """The line's title."""
@@ -74,6 +76,7 @@ def _row(comparison: Comparison, line: Line) -> Row:
         comparison.num_missing_seeds(line),
         comparison.protocols(line),
         paper_figure(comparison.subject, line),
+        _yardsticks([run.outcome for run in comparison.finished[line].values()]),
     )
 
 
@@ -82,6 +85,11 @@ def _metrics(outcomes: Sequence[Record]) -> dict[str, Summary]:
     names = [key for key in outcomes[0] if key.startswith("test_") and key != "test_error_last"] if outcomes else []
     common = [key for key in names if all(key in outcome for outcome in outcomes)]
     return {key.removeprefix("test_"): summarise([outcome[key] for outcome in outcomes]) for key in common}
+
+
+def _yardsticks(outcomes: Sequence[Record]) -> dict[str, Summary]:
+    found = [outcome["yardsticks"] for outcome in outcomes if "yardsticks" in outcome]
+    return {name: summarise([one[name] for one in found if name in one]) for name in (found[0] if found else ())}
 
 
 def best_line(rows: Sequence[Row]) -> Line | None:
@@ -114,6 +122,7 @@ def as_json(tables: Mapping[Subject, Sequence[Row]]) -> list[dict[str, object]]:
             "missing": row.missing,
             "protocols": row.protocols,
             "paper": row.paper,
+            "yardsticks": {name: _summary_json(summary) for name, summary in row.yardsticks.items()},
         }
         for subject, rows in tables.items()
         for row in rows

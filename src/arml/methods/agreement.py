@@ -104,7 +104,7 @@ class Agreement(Method[AgreementMemory]):
     """Samples of equal importance, n, that a task must exceed before its weight moves."""
     share: float = 1.0
     """s, the largest sum of the weights of competing tasks; the main task has 1."""
-    own_head: float = 2.0
+    own_head: float = 1.0
     """h, the weight of a task with a head of its own while nothing speaks for or against it."""
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ import argparse
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from scipy.stats import spearmanr
@@ -67,7 +67,7 @@ def _rates(targets: Mapping[str, Target]) -> dict[str, float]:
     return {name: float(target.values[target.present].mean()) for name, target in targets.items()}
 
 
-READERS = {
+READERS: dict[str, Callable[[Path], dict[str, float]]] = {
     "yeast": lambda _: _rates(yeast.load().targets),
     "celeba": lambda data: _rates(celeba.lists(data).targets),
 }

@@ -31,7 +31,8 @@ class Compare(Generic[R, T]):
     run: Annotated[R, tyro.conf.arg(name="")]
     table_lines: Annotated[T, tyro.conf.arg(name="")]
     preset: Preset = "cpu"
-    """Sets the defaults of all other options: cpu takes minutes, paper is the paper's exact protocol."""
+    """Sets the defaults of all other options: cpu takes two minutes per run at most, paper is the
+    paper's exact protocol."""
     seeds: int = 3
     """Runs per line, with seeds 0, 1, ... All lines share the same splits."""
     workers: int = 2

@@ -25,7 +25,8 @@ class Train(Generic[R]):
 
     run: Annotated[R, tyro.conf.arg(name="")]
     preset: Preset = "cpu"
-    """Sets the defaults of all other options: cpu takes minutes, paper is the paper's exact protocol."""
+    """Sets the defaults of all other options: cpu takes two minutes per run at most, paper is the
+    paper's exact protocol."""
     out: Path = Path("runs")
     """Where to make the folder of the run."""
     data_dir: Path = field(default_factory=data_folder)

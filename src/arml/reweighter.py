@@ -42,7 +42,7 @@ class Reweighter(nn.Module):
     >>> loss = reweighter(main=head(features).mean(), aux={"rotation": rotation(features).mean()})
     >>> loss.backward()
     >>> reweighter.weights
-    {'rotation': 2.0}
+    {'rotation': 1.0}
 
     Tasks may be missing from a batch: leave them out of ``aux`` (or pass ``main=None``). An update then goes on over
     the next calls until all tasks have been met. A task whose loss or gradient is not finite counts as missing. Under

@@ -128,7 +128,7 @@ def test_the_recommended_method_starts_with_equal_weights_in_common_units():
     problem = Problem(MLP, K, batch=8)
     trunk, heads = task_gradients(problem)
     main, aux = problem.losses()
-    w = torch.stack([2 * (main / loss).detach().double() for loss in aux.values()])  # a head of its own counts twice
+    w = torch.stack([(main / loss).detach().double() for loss in aux.values()])
     (contender,) = [one for one in contenders() if one.name == RECOMMENDED]
     contender.make(problem)()
     found_trunk, found_heads = gradients_left(problem)

@@ -19,7 +19,14 @@ def test_what_does_not_work_with_flash_attention_is_found_by_trying():
     few = Plan(repeats=1)
     flash = kind_costs(FLASH, contenders(), [3], few, batch=2, tick=nothing)
     refused = {refusal.name: refusal.reason for refusal in flash.refusals}
-    without_second_derivative = {GRAPH, "squared norm (authors' release)", "CosineSim", "OL_AUX", "Gated ARML"}
+    without_second_derivative = {
+        GRAPH,
+        "squared norm (authors' release)",
+        "CosineSim",
+        "OL_AUX",
+        "Gated ARML",
+        "Agreement (recommended)",
+    }
     assert set(refused) == {*without_second_derivative, DUAL}
     assert "forward AD" in refused[DUAL]
     assert all("flash_attention" in refused[name] for name in without_second_derivative)

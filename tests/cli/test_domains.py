@@ -19,7 +19,7 @@ def test_folders_of_ones_own_work_with_one_command(folders, tmp_path):
     done = arml(*words, "--image-size", "16", "--out", str(tmp_path / "runs"))
     assert done.returncode == 0, done.stderr
     assert "weights clay" in done.stdout
-    assert list((tmp_path / "runs").glob("shades_*-ink-2-jt-arml-0-*/record.jsonl"))
+    assert list((tmp_path / "runs").glob("shades_*-ink-2-jt-agreement-0-*/record.jsonl"))
 
 
 @pytest.mark.parametrize(

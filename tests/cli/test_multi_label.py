@@ -20,7 +20,7 @@ def test_a_table_of_ones_own_works_with_one_command(table, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "test average precision" in done.stdout
     assert all(name in done.stdout for name in ("score", "third", "twin"))
-    (record,) = (tmp_path / "runs").glob("patients_*-ill-inf-joint-arml-0-*/record.jsonl")
+    (record,) = (tmp_path / "runs").glob("patients_*-ill-inf-joint-agreement-0-*/record.jsonl")
     first = json.loads(record.read_text().splitlines()[0])
     assert first["run"]["aux"] == ["score", "third", "twin"]
     # The same words on other rows are another run.

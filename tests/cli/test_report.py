@@ -146,10 +146,13 @@ def test_a_preset_keeps_commands_short():
 def test_seeds_share_a_command(tmp_path):
     (one,) = repeats([SemiSupervised(seed=seed) for seed in (2, 0, 1)], defaults)
     assert one.title == "digits, 50 labels: S4L + ARML"
-    assert one.command == 'for seed in 0 1 2; do arml train ssl --preset cpu --dataset digits --seed "$seed"; done'
+    assert (
+        one.command
+        == 'for seed in 0 1 2; do arml train ssl --preset cpu --dataset digits --method arml --seed "$seed"; done'
+    )
     shell = one.command.replace("arml train", "echo")
     output = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True).stdout.splitlines()
-    assert output == [f"ssl --preset cpu --dataset digits --seed {seed}" for seed in range(3)]
+    assert output == [f"ssl --preset cpu --dataset digits --method arml --seed {seed}" for seed in range(3)]
 
 
 def test_every_field_of_a_run_can_be_an_option():

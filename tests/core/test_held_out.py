@@ -36,7 +36,7 @@ def test_weights_are_those_of_a_main_loss_in_its_place(method):
         loss = found(main, aux, held_out=held_out_loss(net, seed))
         expected(held_out_loss(net, seed), aux)
         assert_close(found.weights, expected.weights, rtol=1e-12, atol=1e-12)
-        part = sum(found.weights[name] * aux[name] for name in TASKS)
+        part = sum(found.factors[name] * aux[name] for name in TASKS)
         assert_close(loss, found.main_weight * main + part)
 
 

@@ -50,7 +50,7 @@ class Run(ABC):
     weighted: ClassVar[frozenset[str]]
     """Learners whose auxiliary tasks a method weights."""
 
-    method: MethodName = "agreement"
+    method: MethodName = "arml"
     """How auxiliary losses are weighted; arml_full has two stages, grid-A gives two tasks the weights A and 2 - A,
     grid-A-B-C gives three tasks these weights."""
     seed: int = 0

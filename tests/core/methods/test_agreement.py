@@ -60,7 +60,7 @@ def test_samples_compare_a_task_with_the_others():
     """r = sqrt(2) (3, 4) / 5, whatever the length of the gradients."""
     state = Agreement().init(torch.zeros(3, dtype=torch.float64))
     for factor in (1, 1e-6):
-        _, after = Agreement().update(state, Signals(numbers(1, 1, 1), numbers(9, 3 * factor, 4 * factor)[None]))
+        _, after = Agreement().update(state, Signals(numbers(1, 1, 1), numbers(1, 3 * factor, 4 * factor)[None]))
         assert_close(after.values, math.sqrt(2) * numbers(0.6, 0.8))
 
 
@@ -223,12 +223,11 @@ def trajectory(**settings):
 
 
 def test_tasks_of_both_kinds_through_the_whole_library():
-    """The helper has most of the share, its opponent nothing; heads of their own allow for up to 2 h each."""
+    """The helper has more of the share than its opponent; heads of their own allow for up to 2 h each."""
     (a, b, c, d), _ = trajectory()
-    assert 0.5 < a <= 1
-    assert b == 0
-    assert max(c, d) > 1
-    assert max(c, d) <= 4
+    assert a > 2 * b
+    assert a + b <= 1
+    assert 0 <= min(c, d) <= max(c, d) <= 2
 
 
 @pytest.mark.parametrize("factors", [{"a": 1e3}, {"b": 1e-3, "c": 1e3}, {"a": 7.0, "c": 1e-3, "d": 0.03}], ids=str)

@@ -18,8 +18,8 @@ from arml.methods import ARML, OLAUX, GatedARML, Method
 from arml.reweighter import Reweighter
 from arml.schedule import Growing
 
-PAPER_METHOD = "arml"
-"""The method of the presets ``paper``."""
+PRESET_METHODS = ("agreement", "arml")
+"""The methods of the presets ``cpu`` and ``paper``."""
 R = TypeVar("R", bound=Run)
 
 
@@ -37,7 +37,7 @@ def settle_method(run: R) -> R:
     """
     if run.line().method or run.method == "uniform":
         return run
-    if run.method not in (Run.method, PAPER_METHOD):
+    if run.method not in PRESET_METHODS:
         raise ValueError(_refusal(run))
     return replace(run, method="uniform")
 

@@ -35,7 +35,7 @@ _CPU = {
 
 def cpu(dataset: str) -> Domains:
     """Minutes on two cores. Small images, a small network from scratch and few steps: not the paper's numbers."""
-    return _CPU[dataset]
+    return replace(_CPU[dataset], method="agreement")
 
 
 def paper(dataset: str) -> Domains:

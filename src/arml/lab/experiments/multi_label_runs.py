@@ -30,7 +30,7 @@ _CPU = {
 
 def cpu(dataset: str) -> MultiLabel:
     """Minutes on two cores. Small images and few steps: not the paper's numbers."""
-    return _CPU[dataset]
+    return replace(_CPU[dataset], method="agreement")
 
 
 def paper(dataset: str) -> MultiLabel:

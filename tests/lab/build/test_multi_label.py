@@ -110,4 +110,4 @@ def test_forkmerge_needs_other_targets_and_weights_none(table):
         complete(MultiLabel(dataset="table", table=str(table), main="ill", learner="forkmerge"))
     assert complete(MultiLabel(learner="forkmerge")).method == "uniform"
     with pytest.raises(ValueError, match="forkmerge has no losses that a method weights"):
-        complete(MultiLabel(learner="forkmerge", method="agreement"))
+        complete(MultiLabel(learner="forkmerge", method="adaloss"))

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help setup demo test test-all coverage browser lint types bench docs build clean
+.PHONY: help setup demo test test-all test-long coverage browser lint types bench docs build clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -21,8 +21,11 @@ demo: $(INSTALLED)   ## three small experiments on real data, tables, a verdict 
 test: $(INSTALLED) browser   ## all tests except the slow ones, doctests and README blocks
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
-test-all: $(INSTALLED) browser   ## all tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+test-all: $(INSTALLED) browser   ## all tests except the long ones
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not long"
+
+test-long: $(INSTALLED)   ## the long tests: three processes, long samples, scripts with many variants
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m long
 
 coverage: $(INSTALLED) browser   ## all tests, and the branches of src that they reach; takes longer than test-all
 	$(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=

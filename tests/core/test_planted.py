@@ -112,6 +112,7 @@ def test_full_algorithm_with_full_batches(train_on_main):
     assert_close(model.theta.detach(), minimum, atol=1e-6, rtol=0)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_full_algorithm_samples_from_the_joint_posterior_while_it_learns():
     """With N = 100 theta has variance 1 / (N (1 + K)) in every direction, and the weights are right on average."""

@@ -48,6 +48,7 @@ def test_digits_refuses_a_single_seed(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_step_reports_and_records_every_variant(tmp_path: Path) -> None:
     output = tmp_path / "deep" / "step.json"
@@ -99,6 +100,7 @@ def test_step_says_what_compiling_needs(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_schedule_compares_every_schedule_with_updates_at_every_step(tmp_path: Path) -> None:
     settings = ["--settings", "mlc", "--steps", "30", "--every", "1", "5", "--seeds", "2", "--workers", "1"]

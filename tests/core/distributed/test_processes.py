@@ -28,7 +28,7 @@ Runs = dict[str, list[dict[str, Any]]]
 RunsOf = Callable[[str, int], Runs]
 
 pytestmark = pytest.mark.slow  # real processes spend most of their time on importing torch
-on_several_processes = pytest.mark.parametrize("processes", [2, 3])
+on_several_processes = pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.long)])
 on_any_processes = pytest.mark.parametrize("processes", [1, 2, 3])
 in_every_scenario = pytest.mark.parametrize(
     "scenario", ["methods", "engines", "accumulation", "langevin", "resume", "missing", "turns", "nan", "fallback"]

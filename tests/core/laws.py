@@ -4,78 +4,57 @@ from importlib.util import find_spec
 
 import torch
 
-from arml import (
-    ARML,
-    DWA,
-    FAMO,
-    OLAUX,
-    TAWT,
-    AdaLoss,
-    Agreement,
-    AutoLambda,
-    AuxiNash,
-    CosineSim,
-    Fixed,
-    GatedARML,
-    GradNorm,
-    MetaBalance,
-    Method,
-    PriPCGrad,
-    Signals,
-    TorchJD,
-    UncertaintyWeighting,
-    Uniform,
-    WeightedCosineSim,
-)
+import arml
+from arml import Method, Signals
 
 NUM_AUX = 4
 
 EVERY_METHOD: list[Method] = [
-    Uniform(),
-    Fixed((0.5, 2.0, 0.0, 1.0)),
-    ARML(),
-    ARML(scale_free=True),
-    ARML(projection="shift_clamp"),
-    GatedARML(),
-    GatedARML(warmup=0),
-    GatedARML(arml=ARML(scale_free=True)),
-    AdaLoss(),
-    GradNorm(),
-    CosineSim(),
-    OLAUX(),
-    OLAUX(horizon=2),
-    DWA(),
-    DWA(window=1),
-    UncertaintyWeighting(),
-    FAMO(),
-    MetaBalance(),
-    MetaBalance(strategy="shrink"),
-    WeightedCosineSim(),
-    PriPCGrad(),
-    TAWT(),
-    AutoLambda(),
-    AuxiNash(),
-    Agreement(),
-    Agreement(warmup=2, doubt=0),
+    arml.Uniform(),
+    arml.Fixed((0.5, 2.0, 0.0, 1.0)),
+    arml.ARML(),
+    arml.ARML(scale_free=True),
+    arml.ARML(projection="shift_clamp"),
+    arml.GatedARML(),
+    arml.GatedARML(warmup=0),
+    arml.GatedARML(arml=arml.ARML(scale_free=True)),
+    arml.AdaLoss(),
+    arml.GradNorm(),
+    arml.CosineSim(),
+    arml.OLAUX(),
+    arml.OLAUX(horizon=2),
+    arml.DWA(),
+    arml.DWA(window=1),
+    arml.UncertaintyWeighting(),
+    arml.FAMO(),
+    arml.MetaBalance(),
+    arml.MetaBalance(strategy="shrink"),
+    arml.WeightedCosineSim(),
+    arml.PriPCGrad(),
+    arml.TAWT(),
+    arml.AutoLambda(),
+    arml.AuxiNash(),
+    arml.Agreement(),
+    arml.Agreement(warmup=2, doubt=0),
 ]
 
-KEEP_THE_SUM = [method for method in EVERY_METHOD if isinstance(method, Uniform | GradNorm)] + [
-    ARML(),
-    ARML(scale_free=True),
+KEEP_THE_SUM = [method for method in EVERY_METHOD if isinstance(method, arml.Uniform | arml.GradNorm)] + [
+    arml.ARML(),
+    arml.ARML(scale_free=True),
 ]
 
 # DWA and FAMO keep the sum while all tasks are present. A batch with one task tells them how its loss changes; if they
 # kept the sum even then, no weight could ever change where tasks take turns.
 
 NOT_PERMUTABLE = {
-    repr(Fixed((0.5, 2.0, 0.0, 1.0))): "its weights belong to positions",
+    repr(arml.Fixed((0.5, 2.0, 0.0, 1.0))): "its weights belong to positions",
 }
 
 if find_spec("torchjd"):  # an extra: the core is tested without it, too
     from torchjd.aggregation import MGDAWeighting, PCGradWeighting, UPGradWeighting
 
-    EVERY_METHOD += [TorchJD(UPGradWeighting()), TorchJD(MGDAWeighting()), TorchJD(PCGradWeighting())]
-    NOT_PERMUTABLE[repr(TorchJD(PCGradWeighting()))] = "it draws an order of the tasks at random"
+    EVERY_METHOD += [arml.TorchJD(UPGradWeighting()), arml.TorchJD(MGDAWeighting()), arml.TorchJD(PCGradWeighting())]
+    NOT_PERMUTABLE[repr(arml.TorchJD(PCGradWeighting()))] = "it draws an order of the tasks at random"
 
 
 def signals_from(jacobian: torch.Tensor, losses: torch.Tensor, method: Method, state) -> Signals:

@@ -11,29 +11,8 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from arml import (
-    ARML,
-    DWA,
-    FAMO,
-    OLAUX,
-    TAWT,
-    AdaLoss,
-    Agreement,
-    AutoLambda,
-    AuxiNash,
-    Convergence,
-    CosineSim,
-    GatedARML,
-    GradNorm,
-    Langevin,
-    MetaBalance,
-    PriPCGrad,
-    Reweighter,
-    UncertaintyWeighting,
-    Uniform,
-    WeightedCosineSim,
-    project_to_simplex,
-)
+import arml
+from arml import Convergence, Langevin, Reweighter, project_to_simplex
 
 B = torch.tensor([0.7, 0.3, 0.0], dtype=torch.float64)
 C = torch.tensor([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, -1, 0]], dtype=torch.float64)
@@ -88,7 +67,9 @@ def biased_optimum(noise_variance):
 
 
 @pytest.mark.parametrize("train_on_main", [True, False])
-@pytest.mark.parametrize("method", [ARML(lr=0.05), ARML(lr=0.01, scale_free=True)], ids=["plain", "scale free"])
+@pytest.mark.parametrize(
+    "method", [arml.ARML(lr=0.05), arml.ARML(lr=0.01, scale_free=True)], ids=["plain", "scale free"]
+)
 def test_simplified_algorithm_with_full_batches(method, train_on_main):
     model = Planted()
     reweighter = Reweighter(
@@ -103,7 +84,7 @@ def test_full_algorithm_with_full_batches(train_on_main):
     """Noise until convergence, then plain optimisation with fixed weights, which ends at the joint minimum."""
     model = Planted()
     rule = Convergence(window=100, tolerance=0.01)
-    reweighter = Reweighter(ARML(lr=0.05), TASKS, model, every=1, train_on_main=train_on_main, convergence=rule)
+    reweighter = Reweighter(arml.ARML(lr=0.05), TASKS, model, every=1, train_on_main=train_on_main, convergence=rule)
     train(model, reweighter, 1000, num_examples=10**6)
     assert reweighter.converged
     found = torch.tensor(list(reweighter.weights.values()), dtype=torch.float64)
@@ -117,7 +98,7 @@ def test_full_algorithm_with_full_batches(train_on_main):
 def test_full_algorithm_samples_from_the_joint_posterior_while_it_learns():
     """With N = 100 theta has variance 1 / (N (1 + K)) in every direction, and the weights are right on average."""
     model = Planted()
-    reweighter = Reweighter(ARML(lr=0.01), TASKS, model, every=1, convergence=None)
+    reweighter = Reweighter(arml.ARML(lr=0.01), TASKS, model, every=1, convergence=None)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
     Langevin(optimizer, num_examples=100)
     samples, weights = [], []
@@ -138,7 +119,7 @@ def test_mini_batches_end_where_their_noise_says(algorithm):
     """Gradient noise of variance s^2 d / B in every task pulls the weights towards each other by a known amount."""
     batch, noise = 16, 0.7
     model = Planted(batch, noise)
-    reweighter = Reweighter(ARML(lr=0.005), TASKS, model, every=1, convergence=None)
+    reweighter = Reweighter(arml.ARML(lr=0.005), TASKS, model, every=1, convergence=None)
     num_examples = 10**5 if algorithm == "full" else None
     history = train(model, reweighter, 1500, lr=0.02, num_examples=num_examples)
     expected = biased_optimum(noise**2 * DIM / batch)
@@ -148,7 +129,7 @@ def test_mini_batches_end_where_their_noise_says(algorithm):
 
 def test_weights_learned_every_tenth_step_agree():
     model = Planted()
-    reweighter = Reweighter(ARML(lr=0.05), TASKS, model, every=10)
+    reweighter = Reweighter(arml.ARML(lr=0.05), TASKS, model, every=10)
     history = train(model, reweighter, 1500)
     assert_close(history[-1], BEST, atol=2e-2, rtol=0)
 
@@ -172,24 +153,24 @@ def distance_from_a(method, *multiples):
 
 
 def test_gated_arml_does_no_harm_when_every_task_misleads():
-    far, weights = distance_from_a(ARML(), -2, -2, -2)
+    far, weights = distance_from_a(arml.ARML(), -2, -2, -2)
     assert far > 2
     assert_close(weights.sum(), torch.tensor(3.0, dtype=torch.float64))
-    near, weights = distance_from_a(GatedARML(), -2, -2, -2)
+    near, weights = distance_from_a(arml.GatedARML(), -2, -2, -2)
     assert near < 0.4
     assert weights.sum() < 0.5
 
 
 def test_gated_arml_keeps_the_task_that_helps_when_the_others_mislead():
-    far, _ = distance_from_a(Uniform(), 1, -2, -2)
+    far, _ = distance_from_a(arml.Uniform(), 1, -2, -2)
     assert far > 1
-    near, weights = distance_from_a(GatedARML(), 1, -2, -2)
+    near, weights = distance_from_a(arml.GatedARML(), 1, -2, -2)
     assert near < 0.4
     assert weights[0] > 10 * weights[1:].sum()
 
 
 def test_gated_arml_keeps_the_gain_when_every_task_helps():
-    near, weights = distance_from_a(GatedARML(), 1, 1, 1)
+    near, weights = distance_from_a(arml.GatedARML(), 1, 1, 1)
     assert near < 0.4
     assert weights.sum() > 2.5
 
@@ -199,22 +180,31 @@ def test_gated_arml_keeps_the_gain_when_every_task_helps():
 )
 def test_agreement_does_no_harm_and_keeps_the_gain(multiples, least, most):
     """Tasks that mislead get nothing, those that help share a weight of 1; uniform weights end 2.3 and 1.5 away."""
-    near, weights = distance_from_a(Agreement(), *multiples)
+    near, weights = distance_from_a(arml.Agreement(), *multiples)
     assert near < 0.2
     assert least <= weights.sum() <= most
     assert not weights[[multiple < 0 for multiple in multiples]].any()
 
 
-FIND_THE_HELPER = [ARML(), GatedARML(), OLAUX(), CosineSim(), WeightedCosineSim(), TAWT(), AutoLambda(), Agreement()]
+FIND_THE_HELPER = [
+    arml.ARML(),
+    arml.GatedARML(),
+    arml.OLAUX(),
+    arml.CosineSim(),
+    arml.WeightedCosineSim(),
+    arml.TAWT(),
+    arml.AutoLambda(),
+    arml.Agreement(),
+]
 DO_NOT_FIND_IT = {
-    GradNorm(): "it looks at the lengths and rates of auxiliary tasks only",
-    AdaLoss(): "it looks at losses only, and a misleading task may well have a small one",
-    DWA(): "it looks at losses only",
-    UncertaintyWeighting(): "it looks at losses only",
-    FAMO(): "it looks at losses only",
-    MetaBalance(): "it looks at lengths of gradients only",
-    PriPCGrad(): "it keeps auxiliary weights at 1, and its limit of the main weight leaves conflicts",
-    AuxiNash(): "every task keeps some bargaining power for thousands of updates",
+    arml.GradNorm(): "it looks at the lengths and rates of auxiliary tasks only",
+    arml.AdaLoss(): "it looks at losses only, and a misleading task may well have a small one",
+    arml.DWA(): "it looks at losses only",
+    arml.UncertaintyWeighting(): "it looks at losses only",
+    arml.FAMO(): "it looks at losses only",
+    arml.MetaBalance(): "it looks at lengths of gradients only",
+    arml.PriPCGrad(): "it keeps auxiliary weights at 1, and its limit of the main weight leaves conflicts",
+    arml.AuxiNash(): "every task keeps some bargaining power for thousands of updates",
 }
 
 
@@ -233,9 +223,9 @@ def test_the_others_do_not(method):
 
 
 def test_auxi_nash_gives_the_task_that_helps_the_largest_weight():
-    _, weights = distance_from_a(AuxiNash(), 1, -2, -2)
+    _, weights = distance_from_a(arml.AuxiNash(), 1, -2, -2)
     assert weights[0] > 2 * weights[1:].max()
 
 
 def test_pri_pcgrad_halves_the_harm():
-    assert distance_from_a(PriPCGrad(), -2, -2, -2)[0] < 0.6 * distance_from_a(Uniform(), -2, -2, -2)[0]
+    assert distance_from_a(arml.PriPCGrad(), -2, -2, -2)[0] < 0.6 * distance_from_a(arml.Uniform(), -2, -2, -2)[0]

@@ -9,27 +9,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from arml.methods import (
-    ARML,
-    DWA,
-    FAMO,
-    OLAUX,
-    TAWT,
-    AdaLoss,
-    Agreement,
-    AutoLambda,
-    AuxiNash,
-    CosineSim,
-    Fixed,
-    GatedARML,
-    GradNorm,
-    MetaBalance,
-    Method,
-    PriPCGrad,
-    UncertaintyWeighting,
-    Uniform,
-    WeightedCosineSim,
-)
+from arml import methods
+from arml.methods import Method
 
 T = TypeVar("T")
 
@@ -86,39 +67,57 @@ class LearnerFacts:
 _ARML = "Shi et al., Auxiliary Task Reweighting for Minimum-data Learning, NeurIPS 2020"
 
 METHODS: dict[str, MethodFacts] = {
-    "uniform": MethodFacts(lambda _: Uniform(), ", uniform weights", learned=False, steered=False),
-    "adaloss": MethodFacts(lambda _: AdaLoss(), " + AdaLoss", steered=False, paper="Hu et al., AAAI 2019"),
+    "uniform": MethodFacts(lambda _: methods.Uniform(), ", uniform weights", learned=False, steered=False),
+    "adaloss": MethodFacts(lambda _: methods.AdaLoss(), " + AdaLoss", steered=False, paper="Hu et al., AAAI 2019"),
     "gradnorm": MethodFacts(
-        lambda trunk: GradNorm(layer=trunk.last_layer), " + GradNorm", steered=False, paper="Chen et al., ICML 2018"
+        lambda trunk: methods.GradNorm(layer=trunk.last_layer),
+        " + GradNorm",
+        steered=False,
+        paper="Chen et al., ICML 2018",
     ),
-    "cosine_sim": MethodFacts(lambda _: CosineSim(), " + CosineSim", paper="Du et al., arXiv:1812.02224"),
-    "ol_aux": MethodFacts(lambda _: OLAUX(), " + OL_AUX", paper="Lin et al., NeurIPS 2019"),
-    "dwa": MethodFacts(lambda _: DWA(), " + DWA", steered=False, compared=False, paper="Liu et al., CVPR 2019"),
+    "cosine_sim": MethodFacts(lambda _: methods.CosineSim(), " + CosineSim", paper="Du et al., arXiv:1812.02224"),
+    "ol_aux": MethodFacts(lambda _: methods.OLAUX(), " + OL_AUX", paper="Lin et al., NeurIPS 2019"),
+    "dwa": MethodFacts(lambda _: methods.DWA(), " + DWA", steered=False, compared=False, paper="Liu et al., CVPR 2019"),
     "uncertainty": MethodFacts(
-        lambda _: UncertaintyWeighting(),
+        lambda _: methods.UncertaintyWeighting(),
         " + uncertainty weighting",
         steered=False,
         compared=False,
         paper="Kendall et al., CVPR 2018",
     ),
-    "famo": MethodFacts(lambda _: FAMO(), " + FAMO", steered=False, compared=False, paper="Liu et al., NeurIPS 2023"),
-    "metabalance": MethodFacts(lambda _: MetaBalance(), " + MetaBalance", compared=False, paper="He et al., WWW 2022"),
+    "famo": MethodFacts(
+        lambda _: methods.FAMO(), " + FAMO", steered=False, compared=False, paper="Liu et al., NeurIPS 2023"
+    ),
+    "metabalance": MethodFacts(
+        lambda _: methods.MetaBalance(), " + MetaBalance", compared=False, paper="He et al., WWW 2022"
+    ),
     "weighted_cosine_sim": MethodFacts(
-        lambda _: WeightedCosineSim(), " + weighted CosineSim", compared=False, paper="Du et al., arXiv:1812.02224"
+        lambda _: methods.WeightedCosineSim(),
+        " + weighted CosineSim",
+        compared=False,
+        paper="Du et al., arXiv:1812.02224",
     ),
-    "pri_pcgrad": MethodFacts(lambda _: PriPCGrad(), " + PriPCGrad", compared=False, paper="Yu et al., NeurIPS 2020"),
-    "tawt": MethodFacts(lambda _: TAWT(), " + TAWT", compared=False, paper="Chen et al., ICLR 2022"),
+    "pri_pcgrad": MethodFacts(
+        lambda _: methods.PriPCGrad(), " + PriPCGrad", compared=False, paper="Yu et al., NeurIPS 2020"
+    ),
+    "tawt": MethodFacts(lambda _: methods.TAWT(), " + TAWT", compared=False, paper="Chen et al., ICLR 2022"),
     "auto_lambda": MethodFacts(
-        lambda _: AutoLambda(), " + Auto-Lambda, first order", compared=False, paper="Liu et al., TMLR 2022"
+        lambda _: methods.AutoLambda(), " + Auto-Lambda, first order", compared=False, paper="Liu et al., TMLR 2022"
     ),
-    "auxi_nash": MethodFacts(lambda _: AuxiNash(), " + AuxiNash", compared=False, paper="Shamsian et al., ICML 2023"),
-    "arml": MethodFacts(lambda _: ARML(), " + ARML", rank_in_verdict=1, paper=_ARML),
+    "auxi_nash": MethodFacts(
+        lambda _: methods.AuxiNash(), " + AuxiNash", compared=False, paper="Shamsian et al., ICML 2023"
+    ),
+    "arml": MethodFacts(lambda _: methods.ARML(), " + ARML", rank_in_verdict=1, paper=_ARML),
     "arml_full": MethodFacts(
-        lambda _: ARML(), " + ARML, two stages with Langevin noise", two_stages=True, rank_in_verdict=3, paper=_ARML
+        lambda _: methods.ARML(),
+        " + ARML, two stages with Langevin noise",
+        two_stages=True,
+        rank_in_verdict=3,
+        paper=_ARML,
     ),
-    "gated_arml": MethodFacts(lambda _: GatedARML(), " + Gated ARML (ours)", rank_in_verdict=2),
+    "gated_arml": MethodFacts(lambda _: methods.GatedARML(), " + Gated ARML (ours)", rank_in_verdict=2),
     "agreement": MethodFacts(
-        lambda _: Agreement(), " + Agreement (ours, recommended)", sets_its_own_scale=True, rank_in_verdict=1
+        lambda _: methods.Agreement(), " + Agreement (ours, recommended)", sets_its_own_scale=True, rank_in_verdict=0
     ),
 }
 """Methods by the name that commands and records use, in the order of tables."""
@@ -143,7 +142,7 @@ def _grid_name(weights: Sequence[float]) -> str:
 
 
 def _grid_point(weights: Sequence[float]) -> MethodFacts:
-    return MethodFacts(lambda _: Fixed(weights), "", learned=False, steered=False)
+    return MethodFacts(lambda _: methods.Fixed(weights), "", learned=False, steered=False)
 
 
 GRID: dict[str, MethodFacts] = _grid_points(2)

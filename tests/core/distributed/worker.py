@@ -26,34 +26,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from arml import (
-    ARML,
-    DWA,
-    FAMO,
-    OLAUX,
-    TAWT,
-    AdaLoss,
-    Agreement,
-    AutoLambda,
-    AuxiNash,
-    Convergence,
-    CosineSim,
-    Fixed,
-    GatedARML,
-    GradNorm,
-    Langevin,
-    MetaBalance,
-    Method,
-    PriPCGrad,
-    Reweighter,
-    TorchJD,
-    UncertaintyWeighting,
-    Uniform,
-    WeightedCosineSim,
-    alignment,
-    gram,
-    norms,
-)
+import arml
+from arml import Convergence, Langevin, Method, Reweighter, alignment, gram, norms
 from arml.gradients import double_backward, one_by_one, pairwise
 
 TASKS = ("a", "b", "c", "d")
@@ -61,32 +35,32 @@ STEPS = 12
 RANK, WORLD = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 
 METHODS: dict[str, Method[Any]] = {
-    "Uniform": Uniform(),
-    "Fixed": Fixed([0.5, 0.0, 2.0, 1.0]),
-    "ARML": ARML(lr=0.1),
-    "ARML scale_free": ARML(lr=0.1, scale_free=True),
-    "ARML shift_clamp": ARML(lr=0.1, projection="shift_clamp"),
-    "GatedARML": GatedARML(ARML(lr=0.1), decay=0.5, warmup=2),
-    "AdaLoss": AdaLoss(),
-    "GradNorm": GradNorm(lr=0.05),
-    "GradNorm last layer": GradNorm(lr=0.05, layer="2"),
-    "CosineSim": CosineSim(),
-    "OLAUX": OLAUX(horizon=2),
-    "WeightedCosineSim": WeightedCosineSim(),
-    "TAWT": TAWT(lr=0.5),
-    "PriPCGrad": PriPCGrad(),
-    "AutoLambda": AutoLambda(lr=0.1),
-    "AuxiNash": AuxiNash(lr=0.5),
-    "MetaBalance": MetaBalance(),
-    "DWA": DWA(temperature=0.1, window=2),
-    "UncertaintyWeighting": UncertaintyWeighting(lr=0.1),
-    "FAMO": FAMO(lr=0.1),
-    "Agreement": Agreement(warmup=2),
+    "Uniform": arml.Uniform(),
+    "Fixed": arml.Fixed([0.5, 0.0, 2.0, 1.0]),
+    "ARML": arml.ARML(lr=0.1),
+    "ARML scale_free": arml.ARML(lr=0.1, scale_free=True),
+    "ARML shift_clamp": arml.ARML(lr=0.1, projection="shift_clamp"),
+    "GatedARML": arml.GatedARML(arml.ARML(lr=0.1), decay=0.5, warmup=2),
+    "AdaLoss": arml.AdaLoss(),
+    "GradNorm": arml.GradNorm(lr=0.05),
+    "GradNorm last layer": arml.GradNorm(lr=0.05, layer="2"),
+    "CosineSim": arml.CosineSim(),
+    "OLAUX": arml.OLAUX(horizon=2),
+    "WeightedCosineSim": arml.WeightedCosineSim(),
+    "TAWT": arml.TAWT(lr=0.5),
+    "PriPCGrad": arml.PriPCGrad(),
+    "AutoLambda": arml.AutoLambda(lr=0.1),
+    "AuxiNash": arml.AuxiNash(lr=0.5),
+    "MetaBalance": arml.MetaBalance(),
+    "DWA": arml.DWA(temperature=0.1, window=2),
+    "UncertaintyWeighting": arml.UncertaintyWeighting(lr=0.1),
+    "FAMO": arml.FAMO(lr=0.1),
+    "Agreement": arml.Agreement(warmup=2),
 }
 if importlib.util.find_spec("torchjd"):
     from torchjd.aggregation import UPGradWeighting
 
-    METHODS["TorchJD"] = TorchJD(UPGradWeighting())
+    METHODS["TorchJD"] = arml.TorchJD(UPGradWeighting())
 
 Losses = tuple[Tensor | None, dict[str, Tensor]]
 
@@ -383,7 +357,7 @@ def drift() -> Iterator[tuple[str, Record]]:
 
 
 def sample(*, adam: bool, **settings: Any) -> Record:
-    training = Training(ARML(lr=0.1), adam=adam, convergence=Convergence(at_most=8))
+    training = Training(arml.ARML(lr=0.1), adam=adam, convergence=Convergence(at_most=8))
     noise = Langevin(training.optimizer, num_examples=1000, until=lambda: training.reweighter.converged, **settings)
     noisy = 0
     for step in range(STEPS):

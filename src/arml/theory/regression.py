@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from arml.theory.gaussian import Array, check_matrix, check_same_size
+from arml.theory.gaussian import Array, Quadratic, check_matrix, check_same_size
 from arml.theory.world import check_weights
 
 
@@ -70,6 +70,18 @@ class Regression:
     def num_tasks(self) -> int:
         """K."""
         return len(self.theta) - 1
+
+    def draw(self, rng: np.random.Generator) -> tuple[Quadratic, ...]:
+        r"""Half the mean squared error of every task on examples it happens to have: its lowest point is :math:`\hat\theta_k`."""
+        root = np.linalg.cholesky(np.linalg.inv(self.moments))
+        noise = rng.standard_normal(self.theta.shape) @ root.T
+        found = self.theta + noise * (self.sigma / np.sqrt(self.examples))[:, None]
+        return tuple(Quadratic(centre, self.moments) for centre in found)
+
+    def excess(self, theta: ArrayLike) -> float:
+        """The excess error of the main task at ``theta``."""
+        away = np.asarray(theta, dtype=float) - self.theta[0]
+        return float(away @ self.moments @ away)
 
     def form(self) -> Array:
         """M [1 + K, 1 + K], bias and variance."""

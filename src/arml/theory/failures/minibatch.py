@@ -1,6 +1,6 @@
 """Minibatches make gradients noisy, and the squared length of a noisy gradient is too large on average."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -46,14 +46,13 @@ def biased_weights(gradients: Array, variances: ArrayLike) -> Array:
     return minimise_over_simplex(lambda alpha: biased_objective(gradients, variances, alpha), len(gradients) - 1)
 
 
-def sweep_noise(noises: Sequence[float], steps: int, seed: int, tick: Callable[[], None] = lambda: None) -> Minibatch:
+def sweep_noise(noises: Sequence[float], steps: int, seed: int) -> Minibatch:
     """Real updates at a fixed theta, with noise on the gradient of the task that agrees."""
     size = GRADIENTS.shape[1]
     measured: dict[str, list[float]] = {contender.name: [] for contender in CONTENDERS}
     for noise in noises:
         for contender in CONTENDERS:
             measured[contender.name].append(_measure(contender, noise, steps, seed))
-            tick()
     return Minibatch(
         list(noises),
         float(biased_weights(GRADIENTS, [0.0] * 3)[0]),

@@ -1,6 +1,6 @@
 """Every auxiliary task misleads, and the fixed sum of the weights must be spent all the same."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ def make_world(distance: float) -> Regression:
 
 
 def sweep_distances(
-    distances: Sequence[float], draws: int, seed: int, tick: Callable[[], None] = lambda: None
+    distances: Sequence[float], draws: int, seed: int
 ) -> Misleading:
     """Exact errors, and those of real runs on ``draws`` sets of examples for each distance."""
     worlds = [make_world(distance) for distance in distances]
@@ -42,7 +42,6 @@ def sweep_distances(
     for world in worlds:
         for contender in CONTENDERS:
             measured[contender.name].append(_measure(world, contender, draws, seed))
-            tick()
     return Misleading(
         list(distances),
         [world.error([0.0] * 3) for world in worlds],

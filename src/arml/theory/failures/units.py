@@ -1,6 +1,6 @@
 """Losses in unequal units: a factor on a loss is a factor on its gradient."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,14 +28,13 @@ def make_world() -> Regression:
     return Regression([[1.0, 1.0], [1.1, 1.0], [-0.5, 2.0]], [1.5] * 3, [8, 200, 200])
 
 
-def sweep_factors(factors: Sequence[float], draws: int, seed: int, tick: Callable[[], None] = lambda: None) -> Units:
+def sweep_factors(factors: Sequence[float], draws: int, seed: int) -> Units:
     """Real runs with the helpful loss, or all losses, multiplied by each factor."""
     found = Units(list(factors), {one.name: [] for one in CONTENDERS}, {one.name: [] for one in CONTENDERS})
     for factor in factors:
         for contender in CONTENDERS:
             found.one_loss[contender.name].append(_measure(contender, (1.0, factor, 1.0), draws, seed))
             found.all_losses[contender.name].append(_measure(contender, (factor,) * 3, draws, seed))
-            tick()
     return found
 
 

@@ -1,6 +1,5 @@
 """Once the joint loss is minimised, ARML's slope forgets the main task: weight flows to small gradients."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +45,7 @@ def make_losses(rng: np.random.Generator) -> tuple[Regression, list[Quadratic]]:
     return world, [*world.draw(rng), Quadratic([3.0, -1.0], 0.01 * np.eye(2))]
 
 
-def follow_weights(steps: int, draws: int, seed: int, tick: Callable[[], None] = lambda: None) -> Vanishing:
+def follow_weights(steps: int, draws: int, seed: int) -> Vanishing:
     """Trains far beyond the point where the joint loss is minimal."""
     weights: dict[str, list[float]] = {}
     errors: dict[str, float] = {}
@@ -59,7 +58,6 @@ def follow_weights(steps: int, draws: int, seed: int, tick: Callable[[], None] =
             found.append(world.excess(run.theta))
         weights[contender.name] = np.mean(paths, 0)[_shown(steps)].tolist()
         errors[contender.name] = float(np.mean(found))
-        tick()
     return Vanishing((_shown(steps) + 1).tolist(), weights, errors)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import tyro
 from rich.console import Console
 
-from arml.cli import bench, compare, data, demo, report, suite, train
+from arml.cli import bench, compare, data, demo, report, suite, theory, train
 from arml.cli.compare import Compare
 from arml.cli.progress import say
 from arml.cli.train import Train
@@ -56,6 +56,7 @@ COMMANDS: dict[tuple[str, ...], Command] = {
     ("labels",): Command(report.Labels, report.run_labels),
     ("suite",): Command(suite.SuiteOptions, suite.run_suite),
     ("bench",): Command(bench.Bench, bench.run_bench),
+    ("theory",): Command(theory.Theory, theory.run_theory),
     ("data", "list"): Command(data.List, data.run_list),
     ("data", "fetch"): Command(data.Fetch, data.run_fetch),
     ("data", "check"): Command(data.Check, data.run_check),

@@ -39,7 +39,9 @@ class Plan:
         """Every piece of work with the name of its part, the longest first."""
         seed, quick = self.seed, self.quick
         labels, distances = ((1, 8, 64), (0.0, 1.0)) if quick else ((1, 2, 4, 8, 16, 32, 64), (0.0, 0.3, 0.6, 1.0, 2.0))
-        factors, noises = ((0.01, 1.0, 100.0), (0.1, 1.0)) if quick else ((0.01, 0.1, 1.0, 10.0, 100.0), (0.1, 0.25, 0.5, 1.0, 2.0))
+        factors, noises = (
+            ((0.01, 1.0, 100.0), (0.1, 1.0)) if quick else ((0.01, 0.1, 1.0, 10.0, 100.0), (0.1, 0.25, 0.5, 1.0, 2.0))
+        )
         draws, few = (2, 2) if quick else (6, 5)
         return [
             *(("noise", partial(measure_noise, seed + i)) for i in range(1 if quick else 3)),
@@ -97,7 +99,12 @@ def join(parts: list[Part]) -> Part:
         if isinstance(values[0], list):
             joined.append([one for value in values for one in value])
         elif isinstance(values[0], dict):
-            joined.append({key: [one for value in values for one in value[key]] if others else values[0][key] for key in values[0]})
+            joined.append(
+                {
+                    key: [one for value in values for one in value[key]] if others else values[0][key]
+                    for key in values[0]
+                }
+            )
         else:
             joined.append(values[0])
     return type(first)(*joined)
@@ -108,7 +115,9 @@ def _run(pieces: list[tuple[str, Callable[[], Any]]], workers: int) -> Iterator[
         yield from ((place, work()) for place, (_, work) in enumerate(pieces))
         return
     # Not by fork: torch has threads.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,)) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=torch.set_num_threads, initargs=(1,)
+    ) as pool:
         futures = {pool.submit(work): place for place, (_, work) in enumerate(pieces)}
         try:
             for future in as_completed(futures):

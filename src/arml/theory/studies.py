@@ -119,9 +119,7 @@ def random_cells(rng: np.random.Generator, cells: int = 12) -> Cells:
     inside = np.log(mass * np.exp(main).sum() / (1 - mass) / small)
     tasks = rng.standard_normal((2, cells)) * rng.uniform(0, 4, size=(2, 1))
     about = np.log(1 / small) + rng.uniform(-12, 3, size=2)
-    return Cells(
-        [small, *np.ones(cells)], [inside, *main], np.column_stack([about, tasks]), [True, *[False] * cells]
-    )
+    return Cells([small, *np.ones(cells)], [inside, *main], np.column_stack([about, tasks]), [True, *[False] * cells])
 
 
 def pairs_of_weights(number: int = 41) -> Array:
@@ -134,6 +132,31 @@ def sweep_theorem(worlds: int, seed: int) -> list[TheoremCheck]:
     """Theorem 1 in random worlds of cells."""
     rng, alphas = np.random.default_rng(seed), pairs_of_weights()
     return [check_theorem(random_cells(rng), alphas) for _ in range(worlds)]
+
+
+class BoundsPicture(NamedTuple):
+    """f between its two bounds in one world, against x = exp(-KL): the paper's figure."""
+
+    check: TheoremCheck
+    closeness: Array
+    """x, for the curves."""
+    outside: float
+    """Z(not S; alpha), held at its mean."""
+    points: Array
+    """(x, f) of the weights themselves, [A, 2]."""
+
+
+def picture_bounds(seed: int, *, applies: bool) -> BoundsPicture:
+    """The first random world in which Theorem 1 applies, or in which only its second assumption fails."""
+    rng, alphas = np.random.default_rng(seed), pairs_of_weights()
+    while True:
+        cells = random_cells(rng)
+        check = check_theorem(cells, alphas)
+        if check.small and check.related == applies and check.gap > 1e-3:
+            break
+    points = np.column_stack([np.exp(-cells.kl(alphas)), cells.surrogate(alphas)])
+    outside = float(cells.overlap(alphas, inside=False).mean())
+    return BoundsPicture(check, np.geomspace(1e-4, 1, 60), outside, points[points[:, 0].argsort()])
 
 
 class LangevinStudy(NamedTuple):

@@ -33,9 +33,7 @@ def make_world(distance: float) -> Regression:
     return Regression(distance * directions, [1.0] * 4, [10, 200, 200, 200])
 
 
-def sweep_distances(
-    distances: Sequence[float], draws: int, seed: int
-) -> Misleading:
+def sweep_distances(distances: Sequence[float], draws: int, seed: int) -> Misleading:
     """Exact errors, and those of real runs on ``draws`` sets of examples for each distance."""
     worlds = [make_world(distance) for distance in distances]
     measured: dict[str, list[Summary]] = {contender.name: [] for contender in CONTENDERS}

@@ -7,8 +7,6 @@ from rich.console import Console
 
 from arml.cli.progress import count_bar, say
 from arml.cli.train import check_at_least_one
-from arml.theory.page import write_page
-from arml.theory.session import Plan, compute
 
 
 @dataclass(frozen=True)
@@ -27,6 +25,9 @@ class Theory:
 
 def run_theory(command: Theory, console: Console) -> int:
     """Computes and writes; returns 0."""
+    from arml.theory.page import write_page  # imported here: no other command needs it
+    from arml.theory.session import Plan, compute
+
     check_at_least_one("--workers", command.workers)
     if command.seed < 0:
         raise ValueError(f"--seed should be at least 0. Got {command.seed}.")

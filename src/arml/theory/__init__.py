@@ -23,7 +23,7 @@ Needs ``pip install arml[lab]``. A file imports only from those above it:
 - ``gradient_noise``: the noise of minibatches in a real run
 - ``failures``: worlds in which ARML goes wrong
 - ``studies``, ``session``: all computations of ``arml theory``
-- ``charts``, ``sections``, ``page``: its page
+- ``curves``, ``charts``, ``failure_charts``, ``section``, ``failure_sections``, ``sections``, ``page``: its page
 """
 
 from arml.theory.answers import Answers, best_weights, find_answers, resting_weights

@@ -83,7 +83,7 @@ class Cells:
 def cut_into_cells(world: World, main: Quadratic, radius: float, *, cells: int = 4001, reach: float = 12.0) -> Cells:
     """A world with one parameter as cells; S is the interval of ``radius`` around the mean of the true prior.
 
-    The cells cover ``reach`` standard deviations of everything. Inside S the densities are almost constant if S is small.
+    The cells cover ``reach`` standard deviations of everything. If S is small, densities are almost constant in it.
     """
     if world.size != 1:
         raise ValueError(f"Only worlds with one parameter can be cut into cells. This one has {world.size}.")

@@ -13,7 +13,7 @@ from arml.theory.world import World
 
 
 class DaggerExample(NamedTuple):
-    """A world of three cells for the printed end of the argument, KL at alpha-dagger <= KL at alpha-hat + gamma_2 / C_2."""
+    """A world of three cells for the printed claim KL(alpha-dagger) <= KL(alpha-hat) + gamma_2 / C_2."""
 
     kl_hat: float
     kl_dagger: float

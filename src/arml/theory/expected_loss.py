@@ -10,7 +10,9 @@ from arml.theory.world import World
 def excess_loss(world: World, theta: ArrayLike, estimate: ArrayLike) -> float:
     r"""How much worse ``estimate`` predicts new labels than the true ``theta``, in nats per label.
 
-    .. math:: E_y [-\log p(y | \hat\theta) + \log p(y | \theta)] = \tfrac12 (\hat\theta - \theta)^\top V^{-1} (\hat\theta - \theta)
+    .. math::
+        E_y [-\log p(y | \hat\theta) + \log p(y | \theta)]
+        = \tfrac12 (\hat\theta - \theta)^\top V^{-1} (\hat\theta - \theta)
     """
     away = np.asarray(estimate, dtype=float) - np.asarray(theta, dtype=float)
     return float(0.5 * away @ invert(world.noise) @ away)

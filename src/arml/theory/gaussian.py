@@ -166,7 +166,7 @@ def normalise(precision: Array, shift: Array, what: str) -> Gaussian:
     if values[0] <= SMALLEST * max(values[-1], 1e-300):
         raise ImproperPriorError(
             f"{what} is flat in some direction, so it is no probability distribution: the eigenvalues of its precision "
-            f"are {[float(f'{value:.4g}') for value in values]}. Give weight to tasks that together see every direction."
+            f"are {[float(f'{value:.4g}') for value in values]}. Give weight to tasks that see all directions together."
         )
     return Gaussian.from_precision(precision, shift)
 

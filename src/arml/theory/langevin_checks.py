@@ -15,7 +15,7 @@ def stationary_covariance(target: Gaussian, step: float, *, gradient_noise: floa
     .. math:: \theta \leftarrow \theta - \epsilon (P (\theta - m) + \xi) + N(0, 2 \epsilon T),\quad \xi \sim N(0, v)
         \quad\Rightarrow\quad (2 T + \epsilon v)\, [P (2 - \epsilon P)]^{-1}
 
-    So a step that is not short widens the samples by :math:`1 / (1 - \epsilon p / 2)` in a direction of precision p, and
+    A step that is not short widens the samples by :math:`1 / (1 - \epsilon p / 2)` in a direction of precision p, and
     the noise v of minibatch gradients by :math:`1 + \epsilon v / 2`. From :math:`\epsilon p = 2` on, nothing settles.
 
     Args:

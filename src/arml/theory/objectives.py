@@ -26,7 +26,7 @@ def surrogate_objective(world: World, main: Quadratic, alpha: ArrayLike) -> floa
 
 
 def score_objective(world: World, main: Quadratic, alpha: ArrayLike) -> float:
-    r"""The second replacement: :math:`E_{p^J} \|\nabla \log p^m - \nabla \log p_\alpha\|^2`, without partition functions.
+    r"""The second replacement: :math:`E_{p^J} \|\nabla \log p^m - \nabla \log p_\alpha\|^2`. No partition function.
 
     With :math:`D = P_\alpha - P_m`, the mean :math:`m_J` and covariance :math:`C_J` of :math:`p^J`,
 

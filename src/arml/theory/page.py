@@ -12,7 +12,8 @@ from arml.report.output import matplotlib_figures
 from arml.report.output.html import embed
 from arml.report.output.plotly_figures import views
 from arml.report.output.text import markdown
-from arml.theory.sections import Section, make_sections
+from arml.theory.section import Section
+from arml.theory.sections import make_sections
 from arml.theory.session import Findings, Plan
 
 

@@ -17,9 +17,9 @@ from arml.theory.world import check_weights
 class Regression:
     r"""Tasks :math:`y = x^\top \theta_k + \sigma_k \varepsilon` with n_k examples each; index 0 is the main task.
 
-    All tasks have inputs with the same second moments, :math:`X_k^\top X_k = n_k H`. The mean squared error of task k is
-    minimised by an estimate :math:`\hat\theta_k \sim N(\theta_k, \sigma_k^2 H^{-1} / n_k)`, and the sum of mean squared
-    errors, the auxiliary ones weighted by :math:`\alpha_k`, by
+    All tasks have inputs with the same second moments, :math:`X_k^\top X_k = n_k H`. The mean squared error of task k
+    is minimised by an estimate :math:`\hat\theta_k \sim N(\theta_k, \sigma_k^2 H^{-1} / n_k)`, and the sum of mean
+    squared errors, the auxiliary ones weighted by :math:`\alpha_k`, by
 
     .. math:: \hat\theta = \sum_k u_k \hat\theta_k, \qquad u = (1, \alpha) / (1 + \sum_k \alpha_k)
 
@@ -72,9 +72,15 @@ class Regression:
         return len(self.theta) - 1
 
     def draw(self, rng: np.random.Generator) -> tuple[Quadratic, ...]:
-        r"""Half the mean squared error of every task on examples it happens to have: its lowest point is :math:`\hat\theta_k`."""
+        r"""Half the mean squared error of every task on examples it may have; its lowest point is :math:`\hat\theta_k`.
+
+        The noise of each estimate has a random direction and its typical length. Its mean and covariance are those of
+        normal noise, and with them the expected error of any weights; the scatter between draws is less.
+        """
         root = np.linalg.cholesky(np.linalg.inv(self.moments))
-        noise = rng.standard_normal(self.theta.shape) @ root.T
+        noise = rng.standard_normal(self.theta.shape)
+        noise *= np.sqrt(self.theta.shape[1]) / np.linalg.norm(noise, axis=1, keepdims=True)
+        noise = noise @ root.T
         found = self.theta + noise * (self.sigma / np.sqrt(self.examples))[:, None]
         return tuple(Quadratic(centre, self.moments) for centre in found)
 
@@ -96,10 +102,7 @@ class Regression:
     def best_weights(self, total: float | None = None) -> Array:
         """The weights with the least error, of any sum or with the sum ``total``, as ARML must have it with K."""
         form, size = self.form(), self.num_tasks
-        if total is not None:
-            fixed = [{"type": "eq", "fun": lambda u: u[0] - 1 / (1 + total)}]
-        else:
-            fixed = []
+        fixed = [] if total is None else [{"type": "eq", "fun": lambda u: u[0] - 1 / (1 + total)}]
         whole = {"type": "eq", "fun": lambda u: u.sum() - 1}
         found = minimize(
             lambda u: u @ form @ u / form.trace(),

@@ -37,7 +37,7 @@ def run_arml(
     """The paper's algorithm with noise, on losses that are negative log-likelihoods.
 
     Several chains of theta run side by side with one set of weights. Their inner products add up, so that an update
-    sees the mean over :math:`p^J` with less scatter than one chain gives; the step of the weights is shorter by as much.
+    sees the mean over :math:`p^J` with less scatter than one chain gives; the weights take shorter steps by as much.
 
     Args:
         world: the world.

@@ -87,7 +87,7 @@ def compute(plan: Plan, workers: int, count: Callable[[int, int], None] = lambda
     named: dict[str, list[Any]] = {}
     for (name, _), result in zip(pieces, found, strict=True):
         named.setdefault(name, []).append(result)
-    lists = {name: sum(named.pop(name), []) for name in ("noise", "theorem")}
+    lists = {name: [one for part in named.pop(name) for one in part] for name in ("noise", "theorem")}
     return Findings(plan=plan, **lists, **{name: join(parts) for name, parts in named.items()})
 
 

@@ -156,7 +156,7 @@ def picture_bounds(seed: int, *, applies: bool) -> BoundsPicture:
             break
     points = np.column_stack([np.exp(-cells.kl(alphas)), cells.surrogate(alphas)])
     outside = float(cells.overlap(alphas, inside=False).mean())
-    return BoundsPicture(check, np.geomspace(1e-4, 1, 60), outside, points[points[:, 0].argsort()])
+    return BoundsPicture(check, np.geomspace(1e-4, 1, 60), outside, points)
 
 
 class LangevinStudy(NamedTuple):

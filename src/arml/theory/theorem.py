@@ -13,7 +13,7 @@ FLAT = 0.01
 
 
 class Constants(NamedTuple):
-    r"""What the bound is made from. With :math:`s = \int_S p^m` and :math:`|S|` the volume of S:"""
+    r"""What the bound is made from, with :math:`s = \int_S p^m` and :math:`|S|` the volume of S."""
 
     c1: float
     r""":math:`C_1 = \log s`, the log-ratio of p^m and p* in S. It is never positive."""
@@ -39,7 +39,7 @@ class Constants(NamedTuple):
         return float(np.sqrt(self.c3 * self.c4 * np.exp(-self.c1)))
 
     def bound(self) -> float:
-        r"""The promise: :math:`KL_{\hat\alpha} - KL_{\alpha^*} \le \frac{2 \gamma_2^2}{C_5} \log \frac{C_6}{\gamma_2}`."""
+        r"""The bound on the gap: :math:`\frac{2 \gamma_2^2}{C_5} \log \frac{C_6}{\gamma_2}`."""
         return 2 * self.gamma2**2 / self.c5 * float(np.log(self.c6 / self.gamma2))
 
     def least_bound(self) -> float:
@@ -168,7 +168,9 @@ def last_step_as_printed(closeness: float, loss: float) -> tuple[float, float]:
 
 
 def dagger_bound(constants: Constants, kl_hat: float) -> float:
-    r"""What does follow: :math:`KL_{\dagger} \le KL_{\hat\alpha} - \log(1 - e^{KL_{\hat\alpha}} (\gamma_2 - \gamma_1) / C_2)`.
+    r"""What does follow for alpha-dagger, with :math:`\hat k = KL_{\hat\alpha}`.
+
+    .. math:: KL_{\dagger} \le \hat k - \log(1 - e^{\hat k} (\gamma_2 - \gamma_1) / C_2)
 
     Infinite where the argument of the logarithm is not positive.
     """

@@ -69,7 +69,7 @@ class World:
         return self.true_prior.size
 
     def surrogate_prior(self, alpha: ArrayLike) -> Gaussian:
-        r""":math:`p_\alpha`: precision :math:`P_\alpha = \sum_k \alpha_k P_k`, mean :math:`P_\alpha^{-1} \sum_k \alpha_k P_k c_k`."""
+        r""":math:`p_\alpha`: precision :math:`P = \sum_k \alpha_k P_k`, mean :math:`P^{-1} \sum_k \alpha_k P_k c_k`."""
         precision, shift = self._sum(check_weights(alpha, self.num_tasks))
         return normalise(precision, shift, f"The surrogate prior with weights {_round(alpha)}")
 

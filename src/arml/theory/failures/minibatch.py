@@ -34,8 +34,8 @@ def biased_objective(gradients: ArrayLike, variances: ArrayLike, alpha: ArrayLik
 
     .. math:: \|g_0 - \sum_k \alpha_k g_k\|^2 + s_0^2 + \sum_k \alpha_k^2 s_k^2
 
-    where :math:`s_k^2` is the total variance of task k's gradient. The last term is what minibatches add: it pulls weight
-    away from tasks with noisy gradients, whatever they teach.
+    where :math:`s_k^2` is the total variance of task k's gradient. The last term is what minibatches add: it pulls
+    weight away from tasks with noisy gradients, whatever they teach.
     """
     g, c = np.asarray(gradients, dtype=float), np.concatenate([[1.0], -np.asarray(alpha, dtype=float)])
     return float(np.sum((c @ g) ** 2) + c**2 @ np.asarray(variances, dtype=float))

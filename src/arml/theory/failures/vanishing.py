@@ -24,7 +24,7 @@ class Vanishing(NamedTuple):
 
 
 def slope_at_rest(losses: list[Quadratic], alpha: ArrayLike) -> tuple[Array, Array]:
-    r"""ARML's slope where the joint loss is minimal, and the slope of :math:`2 \|\sum_k \alpha_k g_k\|^2`: they are equal.
+    r"""ARML's slope where the joint loss is minimal, and that of :math:`2 \|\sum_k \alpha_k g_k\|^2`: they are equal.
 
     There :math:`g_0 = -\sum_k \alpha_k g_k`, so :math:`-2 \langle g_k, g_0 - \sum_j \alpha_j g_j \rangle =
     4 \langle g_k, \sum_j \alpha_j g_j \rangle`. Nothing is left of the main task: its descent makes the auxiliary

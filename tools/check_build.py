@@ -18,7 +18,13 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-IN_WHEEL = ["py.typed", "report/output/page.css", "report/output/page.html", "report/output/page.js"]
+IN_WHEEL = [
+    "py.typed",
+    "report/output/page.css",
+    "report/output/page.html",
+    "report/output/page.js",
+    "theory/page.html",
+]
 IN_SDIST = [
     "pyproject.toml",
     "README.md",

@@ -85,8 +85,8 @@ def bounds_chart(pictures: Sequence[tuple[str, BoundsPicture]]) -> Lines:
         "theory-bounds",
         "f lies between two bounds that know only exp(-KL)",
         "The surrogate objective of all weights of two tasks, and the bounds of the proof. Further right is closer to "
-        "the truth. As in the paper the bounds are drawn for one overlap outside the support, here the mean: weights with "
-        "another overlap may lie outside the curves, though not outside their own bounds.",
+        "the truth. As in the paper the bounds are drawn for one overlap outside the support, here the mean: weights "
+        "with another overlap may lie outside the curves, though not outside their own bounds.",
         "exp(-KL), %",
         "f, nats",
         tuple(panels),

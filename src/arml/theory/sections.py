@@ -178,8 +178,8 @@ def _langevin(found: Findings) -> Section:
         "Noise that samples",
         (
             f"With short steps the samples have the right mean (off by at most {study.mean_error:.1f} standard errors) "
-            "and nearly the right covariance. Longer steps widen it by 1 / (1 - eps p / 2). Noise for a sum, put on a mean "
-            f"over 100 examples, widens it {study.missing_n[0]:.0f}-fold.",
+            "and nearly the right covariance. Longer steps widen it by 1 / (1 - eps p / 2). Noise for a sum, put on a "
+            f"mean over 100 examples, widens it {study.missing_n[0]:.0f}-fold.",
             "The paper's table says that gradient noise is about 1e-6 and injected noise about 1e-3. Below are ours, "
             "from a semi-supervised run on digits: the order is the same.",
         ),

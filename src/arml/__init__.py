@@ -13,8 +13,8 @@ A training step travels down these stages. Each imports only from those above it
 - ``langevin``: noise after the optimiser's step, for the two-stage algorithm
 
 These need only torch and numpy. ``pip install arml[lab]`` adds what the other packages need: ``lab`` (data, networks,
-learners, the training loop), ``report`` (records to tables), ``bench`` (costs), ``theory``
-(worlds of known truth) and ``cli`` (the command line).
+learners, the training loop), ``report`` (records to tables), ``bench`` (costs), ``theory`` (worlds of known truth) and
+``cli`` (the command line).
 """
 
 from arml.convergence import Convergence

@@ -5,7 +5,7 @@ from theory.made_worlds import line_world, mean_within, plane_world
 
 from arml.theory import kl_to_truth, score_objective, surrogate_objective
 from arml.theory.answers import best_weights, find_answers, minimise_over_simplex, resting_weights
-from arml.theory.objectives import arml_slope, gradient_products, main_density
+from arml.theory.objectives import arml_slope, mean_products, main_density
 
 ALPHA = [0.8, 1.2]
 
@@ -61,7 +61,7 @@ def test_objectives_in_two_dimensions_by_sampling():
     assert mean_within(
         main_density(main).log_density(theta) - prior.log_density(theta), surrogate_objective(world, main, alpha)
     )
-    products = gradient_products(world, main, joint)
+    products = mean_products(world, main, joint)
     assert all(mean_within((gradients[i] * gradients[j]).sum(1), products[i, j]) for i in range(4) for j in range(4))
     c = np.concatenate([[1.0], -alpha])
     assert c @ products @ c == pytest.approx(score_objective(world, main, alpha))
@@ -70,7 +70,7 @@ def test_objectives_in_two_dimensions_by_sampling():
 def test_armls_slope_is_that_of_the_squared_distance_at_a_fixed_joint():
     world, alpha, h = plane_world(), np.array([1.0, 0.5, 1.5]), 1e-6
     main = world.likelihood(4, [0.5, -0.5])
-    products = gradient_products(world, main, world.joint(main, alpha))
+    products = mean_products(world, main, world.joint(main, alpha))
 
     def distance(weights):
         c = np.concatenate([[1.0], -weights])

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from arml.theory.gaussian import Array, ImproperPriorError, Quadratic
-from arml.theory.objectives import gradient_products, kl_to_truth, score_objective, surrogate_objective
+from arml.theory.objectives import mean_products, kl_to_truth, score_objective, surrogate_objective
 from arml.theory.world import World, project
 
 
@@ -73,7 +73,7 @@ def resting_weights(world: World, main: Quadratic, *, most_steps: int = 2_000) -
     """
     alpha, one = np.ones(world.num_tasks), np.ones(1)
     for _ in range(most_steps):
-        products = gradient_products(world, main, world.joint(main, alpha))
+        products = mean_products(world, main, world.joint(main, alpha))
         slope = -2 * (products @ np.concatenate([one, -alpha]))[1:]
         step = 0.5 / np.linalg.eigvalsh(products[1:, 1:])[-1]
         moved = project(alpha - step * slope, world.num_tasks)

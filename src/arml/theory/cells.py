@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from arml.theory.gaussian import Array, Quadratic
@@ -26,7 +26,7 @@ class Cells:
     r"""log of the likelihood of the main labels, [M]; any constant may be added."""
     tasks: Array
     """Log-likelihoods of the auxiliary tasks, [K, M]."""
-    support: Array
+    support: NDArray[np.bool_]
     """[M] of bool: the cells of S."""
 
     def __init__(self, volumes: ArrayLike, main: ArrayLike, tasks: ArrayLike, support: ArrayLike) -> None:

@@ -38,8 +38,9 @@ def failure_sections(found: Findings) -> list[Section]:
             "It fails: losses in unequal units",
             (
                 "A factor on one loss is a factor on its gradient, and ARML's weights, with their fixed sum, cannot "
-                "undo it. A factor on all losses changes the step of the weights by its square: below some size the "
-                "weights do not move. The scale-free step removes the second fault, not the first; common units remove both.",
+                "undo it. A factor on all losses changes the step of the weights by its square: below some size "
+                "the weights do not move. The scale-free step removes the second fault, not the first; common units "
+                "remove both.",
             ),
             charts=(drawn["units"],),
         ),

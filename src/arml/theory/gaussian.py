@@ -197,7 +197,7 @@ def check_matrix(name: str, given: ArrayLike) -> Array:
         raise ValueError(f"`{name}` should be a square matrix of finite numbers. Got shape {matrix.shape}: {given!r}.")
     if not np.allclose(matrix, matrix.T, rtol=1e-8, atol=1e-12 * max(1.0, float(np.abs(matrix).max()))):
         raise ValueError(f"`{name}` should be symmetric. Got {matrix.tolist()}.")
-    return (matrix + matrix.T) / 2
+    return np.asarray((matrix + matrix.T) / 2)
 
 
 def check_definite(name: str, matrix: Array) -> None:

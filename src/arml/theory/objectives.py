@@ -40,7 +40,7 @@ def score_objective(world: World, main: Quadratic, alpha: ArrayLike) -> float:
     return float(np.trace(difference @ joint.covariance @ difference) + at_mean @ at_mean)
 
 
-def gradient_products(world: World, main: Quadratic, where: Gaussian) -> Array:
+def mean_products(world: World, main: Quadratic, where: Gaussian) -> Array:
     r"""G [1 + K, 1 + K]: the expectation of :math:`\langle g_i, g_j \rangle` for theta drawn from ``where``; 0 is main.
 
     .. math:: G_{ij} = \operatorname{tr}(P_i P_j C) + \langle P_i (m - c_i), P_j (m - c_j) \rangle
@@ -59,7 +59,7 @@ def arml_slope(world: World, main: Quadratic, alpha: ArrayLike) -> Array:
     this is not the gradient of :func:`score_objective`.
     """
     weights = check_weights(alpha, world.num_tasks)
-    products = gradient_products(world, main, world.joint(main, weights))
+    products = mean_products(world, main, world.joint(main, weights))
     return np.asarray(-2 * (products @ np.concatenate([[1.0], -weights]))[1:])
 
 

@@ -113,7 +113,7 @@ class Regression:
             method="SLSQP",
             options={"ftol": 1e-14, "maxiter": 500},
         )
-        return np.maximum(found.x[1:], 0) / found.x[0]
+        return np.asarray(np.maximum(found.x[1:], 0) / found.x[0])
 
 
 def shares(alpha: Array) -> Array:

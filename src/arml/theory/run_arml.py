@@ -10,7 +10,7 @@ from arml.langevin import Langevin
 from arml.methods import ARML, Method
 from arml.reweighter import Reweighter
 from arml.theory.gaussian import Array, Quadratic
-from arml.theory.objectives import gradient_products
+from arml.theory.objectives import mean_products
 from arml.theory.world import World
 
 
@@ -84,5 +84,5 @@ def _loss(theta: Tensor, centre: Tensor, precision: Tensor) -> Tensor:
 
 def _weight_step(world: World, main: Quadratic) -> float:
     equal = np.ones(world.num_tasks)
-    products = gradient_products(world, main, world.joint(main, equal))
+    products = mean_products(world, main, world.joint(main, equal))
     return float(0.5 / np.linalg.eigvalsh(products[1:, 1:])[-1])

@@ -87,14 +87,14 @@ def compute(plan: Plan, workers: int, count: Callable[[int, int], None] = lambda
     named: dict[str, list[Any]] = {}
     for (name, _), result in zip(pieces, found, strict=True):
         named.setdefault(name, []).append(result)
-    lists = {name: [one for part in named.pop(name) for one in part] for name in ("noise", "theorem")}
+    lists: dict[str, Any] = {name: [one for part in named.pop(name) for one in part] for name in ("noise", "theorem")}
     return Findings(plan=plan, **lists, **{name: join(parts) for name, parts in named.items()})
 
 
 def join(parts: list[Part]) -> Part:
     """Parts of one study over neighbouring values as one: lists follow each other, also in dictionaries."""
     first, *others = parts
-    joined = []
+    joined: list[Any] = []
     for values in zip(first, *others, strict=True):
         if isinstance(values[0], list):
             joined.append([one for value in values for one in value])

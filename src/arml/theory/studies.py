@@ -22,8 +22,12 @@ RULES = ("alpha*", "alpha-hat", "alpha-dagger", "ARML at rest", "ARML as run", "
 
 def example_world() -> World:
     """Two parameters; a close task, a related one and a misleading one; labels with noise of standard deviation 2."""
-    means, covariances = ([0.3, 0.1], [-0.6, 0.5], [2.0, -2.0]), (np.eye(2), [[1.0, 0.5], [0.5, 1.5]], 0.8 * np.eye(2))
-    tasks = [Quadratic.of(Gaussian(mean, c)) for mean, c in zip(means, covariances, strict=True)]
+    likelihoods = (
+        Gaussian([0.3, 0.1], np.eye(2)),
+        Gaussian([-0.6, 0.5], [[1.0, 0.5], [0.5, 1.5]]),
+        Gaussian([2.0, -2.0], 0.8 * np.eye(2)),
+    )
+    tasks = [Quadratic.of(likelihood) for likelihood in likelihoods]
     return World(Gaussian([0.0, 0.0], 0.1 * np.eye(2)), tasks, 4 * np.eye(2))
 
 

@@ -135,7 +135,7 @@ def project(alpha: ArrayLike, total: float) -> Array:
     descending = np.sort(v)[::-1]
     thresholds = (np.cumsum(descending) - total) / np.arange(1, len(v) + 1)
     kept = int(np.sum(descending > thresholds))
-    return np.maximum(v - thresholds[max(kept, 1) - 1], 0.0)
+    return np.asarray(np.maximum(v - thresholds[max(kept, 1) - 1], 0.0))
 
 
 def _round(alpha: ArrayLike) -> list[float]:

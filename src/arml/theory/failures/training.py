@@ -77,5 +77,5 @@ def _fill_gradient(
 @torch.no_grad()
 def _step(theta: torch.nn.Parameter, factors: Array, precisions: Array, rate: float) -> None:
     assert theta.grad is not None
-    steepest = np.linalg.eigvalsh(np.tensordot(factors, precisions, 1))[-1]
-    theta -= rate / steepest * theta.grad
+    steepest = float(np.linalg.eigvalsh(np.tensordot(factors, precisions, 1))[-1])
+    theta.sub_(theta.grad, alpha=rate / steepest)

@@ -5,7 +5,7 @@ from theory.made_worlds import line_world, mean_within, plane_world
 
 from arml.theory import kl_to_truth, score_objective, surrogate_objective
 from arml.theory.answers import best_weights, find_answers, minimise_over_simplex, resting_weights
-from arml.theory.objectives import arml_slope, mean_products, main_density
+from arml.theory.objectives import arml_slope, main_density, mean_products
 
 ALPHA = [0.8, 1.2]
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from arml.theory.gaussian import Array, ImproperPriorError, Quadratic
-from arml.theory.objectives import mean_products, kl_to_truth, score_objective, surrogate_objective
+from arml.theory.objectives import kl_to_truth, mean_products, score_objective, surrogate_objective
 from arml.theory.world import World, project
 
 

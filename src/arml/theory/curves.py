@@ -7,6 +7,8 @@ from arml.report.data.summary import Summary
 
 SMALLEST = 1e-4
 """Lowest end of a band: logarithmic axes have no 0."""
+ENOUGH = 5
+"""Values that a band needs."""
 
 
 def line(name: str, x: Iterable[float], y: Iterable[float]) -> Series:
@@ -20,12 +22,11 @@ def mean_lines(x: Sequence[float], rows: Mapping[str, Sequence[Summary]]) -> lis
 
 
 def bands(x: Sequence[float], rows: Mapping[str, Sequence[Summary]]) -> list[Series]:
-    """Curves with 95 % intervals, cut off above 0 for logarithmic axes."""
+    """Curves with 95 % intervals, cut off above 0 for logarithmic axes; none where few values make them huge."""
     return [
-        one._replace(
-            low=[max(SMALLEST, value.low) if value.n > 1 else value.mean for value in row],
-            high=[value.high if value.n > 1 else value.mean for value in row],
-        )
+        one._replace(low=[max(SMALLEST, value.low) for value in row], high=[value.high for value in row])
+        if min(value.n for value in row) >= ENOUGH
+        else one
         for one, row in zip(mean_lines(x, rows), rows.values(), strict=True)
     ]
 

@@ -59,7 +59,7 @@ def _labels(found: Findings) -> Section:
         )
         for rule in RULES
     )
-    columns = (f"{what}, {n} labels" for what in ("mean weights", "KL", "excess loss") for n in (few, many))
+    columns = (f"{what}, n = {n}" for what in ("mean weights", "KL", "excess loss") for n in (few, many))
     start = {rule: study.kl[rule][0].mean for rule in RULES}
     numbers = f"n = {study.kl['alpha*'][0].n}, as run {study.kl['ARML as run'][0].n}"
     return Section(
@@ -201,4 +201,6 @@ def _langevin(found: Findings) -> Section:
 
 
 def _value(given: float) -> Cell:
-    return Cell(f"{given:.3g}", given) if np.isfinite(given) else Cell("∞")
+    # Exact zeros come out as rounding errors.
+    value = 0.0 if abs(given) < 1e-12 else given
+    return Cell(f"{value:.3g}", value) if np.isfinite(value) else Cell("∞")

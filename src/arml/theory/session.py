@@ -51,7 +51,7 @@ class Plan:
             *(("labels", partial(study_labels, [n], 3 if quick else 16, 1 if quick else 3, seed)) for n in labels),
             *(("minibatch", partial(sweep_noise, [noise], 60 if quick else 200, seed)) for noise in noises),
             ("theorem", partial(sweep_theorem, 300 if quick else 3000, seed)),
-            ("langevin", partial(study_langevin, (0.1, 0.5, 1.0, 1.5), 200 if quick else 400, seed)),
+            ("langevin", partial(study_langevin, (0.1, 0.5, 1.0, 1.5), 400 if quick else 2000, seed)),
             ("information", study_information),
         ]
 

@@ -32,7 +32,7 @@ class Batch(NamedTuple):
     @property
     def steering_name(self) -> str:
         """The name of the loss that auxiliary tasks are compared with."""
-        return "main" if self.measured is self.losses else "held_out"
+        return "main" if self.measured is self.losses else "steer"
 
 
 def check_names(tasks: Sequence[str]) -> tuple[str, ...]:
@@ -72,12 +72,12 @@ def take_batch(
     tasks: Sequence[str],
     main: Tensor | None,
     aux: Aux | None,
-    held_out: Tensor | None,
+    steer: Tensor | None,
     closure: Closure | None,
     num_examples: int | None,
 ) -> Batch:
     """What a call gets, checked; a closure that is given alone computes the losses."""
-    steering, start = _check_held_out(held_out, closure), None
+    steering, start = _check_steer(steer, closure), None
     if closure is not None and main is None and aux is None:
         start = RandomState()
         main, aux = closure()
@@ -86,13 +86,13 @@ def take_batch(
     return Batch(losses, measured, closure, start, num_examples)
 
 
-def _check_held_out(held_out: Tensor | None, closure: Closure | None) -> Tensor | None:
-    if held_out is not None and closure is not None:
+def _check_steer(steer: Tensor | None, closure: Closure | None) -> Tensor | None:
+    if steer is not None and closure is not None:
         raise ValueError(
-            "`held_out` cannot be combined with a closure, which recomputes the main loss in its place. Pass `main` "
-            "and `aux` without a closure, or leave `held_out` out."
+            "`steer` cannot be combined with a closure, which recomputes the main loss in its place. Pass `main` "
+            "and `aux` without a closure, or leave `steer` out."
         )
-    return _check_loss("held_out", held_out)
+    return _check_loss("steer", steer)
 
 
 def _is_plain(loss: Tensor | None) -> bool:

@@ -160,7 +160,7 @@ class Reweighter(nn.Module):
 
     @property
     def update_due(self) -> bool:
-        """Whether the next call in training mode measures anything; only then it looks at ``held_out``."""
+        """Whether the next call in training mode measures anything; only then it looks at ``steer``."""
         return self._can_learn() and self._is_update_due()
 
     @property
@@ -176,6 +176,12 @@ class Reweighter(nn.Module):
         if self._can_learn():
             counts = [c or not awaited for c, awaited in zip(counts, self._rounds.now.expected.tolist(), strict=True)]
         return tuple(name for name, c in zip(self.tasks, counts[1:], strict=True) if c)
+
+    def needs(self, task: str) -> bool:
+        """Whether the loss of ``task`` can change anything at the next call; if not, it need not be computed."""
+        if task not in self.tasks:
+            raise ValueError(f"Unknown auxiliary task {task!r}. Known: {', '.join(self.tasks)}.")
+        return task in self.active_tasks
 
     def reset(self) -> None:
         """Forgets that the weights have converged, and goes on learning from the present weights at the next call.
@@ -193,7 +199,7 @@ class Reweighter(nn.Module):
         main: Tensor | None = None,
         aux: Aux | None = None,
         *,
-        held_out: Tensor | None = None,
+        steer: Tensor | None = None,
         closure: Closure | None = None,
         num_examples: int | None = None,
     ) -> Tensor:
@@ -202,14 +208,14 @@ class Reweighter(nn.Module):
         Args:
             main: the main loss, a scalar; ``None`` when the batch has no main labels.
             aux: auxiliary losses by task name; a task may be missing.
-            held_out: the main loss on another batch, or on labels the network does not train on. It is measured in
+            steer: the main loss on another batch, or on labels the network does not train on. It is measured in
                 place of ``main``, and not trained on. Looked at only where an update is due; ``None``: ``main`` steers.
             closure: recomputes ``(main, aux)``, which makes updates cheaper. Given alone, it also computes the losses
                 themselves, and later calls repeat its random draws (dropout, augmentation) exactly.
             num_examples: the examples in this process's part of the batch, if the parts differ in size: processes then
                 count by their examples. Give it on all processes and at every call, or leave it out.
         """
-        batch = self._take_batch(main, aux, held_out, closure, num_examples)
+        batch = self._take_batch(main, aux, steer, closure, num_examples)
         self._learn_from(batch, num_examples)
         loss = self._joint_loss(batch.losses)
         self._count_step()
@@ -220,7 +226,7 @@ class Reweighter(nn.Module):
         main: Tensor | None = None,
         aux: Aux | None = None,
         *,
-        held_out: Tensor | None = None,
+        steer: Tensor | None = None,
         closure: Closure | None = None,
         num_examples: int | None = None,
         scaler: GradScaler | None = None,
@@ -235,9 +241,9 @@ class Reweighter(nn.Module):
         on a feature map that clips its gradient, sees one task at a time.
 
         Args:
-            main: as in a call of the Reweighter; so are ``aux``, ``held_out``, ``closure`` and ``num_examples``.
+            main: as in a call of the Reweighter; so are ``aux``, ``steer``, ``closure`` and ``num_examples``.
             aux: auxiliary losses by task name.
-            held_out: the main loss on another batch.
+            steer: the main loss on another batch.
             closure: recomputes ``(main, aux)``.
             num_examples: the examples in this process's part of the batch.
             scaler: multiplies the gradients, as ``scaler.scale(loss).backward()`` does.
@@ -247,13 +253,13 @@ class Reweighter(nn.Module):
         """
         before = self.signals
         with keep_gradients() as keeper:
-            batch = self._take_batch(main, aux, held_out, closure, num_examples)
+            batch = self._take_batch(main, aux, steer, closure, num_examples)
             self._learn_from(batch, num_examples)
         joint = self._joint_loss(batch.losses)
         scaled: Tensor = joint if scaler is None else scaler.scale(joint)
         # Without an update, gradients may not be finite; with another scale, they may have lost small numbers.
         same_scale = scaler is None or read_scale(self.loss_scale) == read_scale(scaler)
-        reusable = closure is None and held_out is None and same_scale and self.signals is not before
+        reusable = closure is None and steer is None and same_scale and self.signals is not before
         kept = find_reusable(keeper, batch.losses) if reusable else None
         if kept is None:
             keeper.last = None  # gradients of all tasks would only take memory during the pass
@@ -269,14 +275,14 @@ class Reweighter(nn.Module):
         self,
         main: Tensor | None,
         aux: Aux | None,
-        held_out: Tensor | None,
+        steer: Tensor | None,
         closure: Closure | None,
         num_examples: int | None,
     ) -> Batch:
         try:
             if num_examples is not None or self._counts_examples:
                 self._check_num_examples(num_examples)
-            return take_batch(self.tasks, main, aux, held_out, closure, num_examples)
+            return take_batch(self.tasks, main, aux, steer, closure, num_examples)
         except Exception as error:
             self._announce(error)
             raise

@@ -11,10 +11,14 @@ A training step travels down these stages. Each imports only from those above it
 - ``losses``: a user's losses -> checked, in one order
 - ``reweighter``: the module a user holds
 - ``langevin``: noise after the optimiser's step, for the two-stage algorithm
+- ``sampling``: weights -> which source the next batch is drawn from
 
 These need only torch and numpy. ``pip install arml[lab]`` adds what the other packages need: ``lab`` (data, networks,
 learners, the training loop), ``report`` (records to tables), ``bench`` (costs) and ``cli`` (the command line).
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from arml.convergence import Convergence
 from arml.fade import CosineFade, Fade, LinearFade, MainOnlyAtEnd
@@ -23,6 +27,7 @@ from arml.langevin import Langevin
 from arml.methods import (
     ARML,
     DWA,
+    EXP3,
     FAMO,
     OLAUX,
     TAWT,
@@ -31,6 +36,7 @@ from arml.methods import (
     AutoLambda,
     AuxiNash,
     CosineSim,
+    DoGE,
     Fixed,
     GatedARML,
     GradNorm,
@@ -39,6 +45,7 @@ from arml.methods import (
     Needs,
     PriPCGrad,
     TorchJD,
+    TorchJDScalarizer,
     UncertaintyWeighting,
     Uniform,
     WeightedCosineSim,
@@ -47,11 +54,16 @@ from arml.methods import (
 from arml.reweighter import Reweighter
 from arml.schedule import Growing
 
+if TYPE_CHECKING:
+    from arml.recorder import Recorder
+    from arml.sampling import SourceSampler
+
 __version__ = "0.1.0"
 
 __all__ = [
     "ARML",
     "DWA",
+    "EXP3",
     "FAMO",
     "OLAUX",
     "TAWT",
@@ -62,6 +74,7 @@ __all__ = [
     "Convergence",
     "CosineFade",
     "CosineSim",
+    "DoGE",
     "EngineFallbackWarning",
     "Fade",
     "Fixed",
@@ -75,9 +88,12 @@ __all__ = [
     "Method",
     "Needs",
     "PriPCGrad",
+    "Recorder",
     "Reweighter",
     "Signals",
+    "SourceSampler",
     "TorchJD",
+    "TorchJDScalarizer",
     "UncertaintyWeighting",
     "Uniform",
     "WeightedCosineSim",
@@ -87,3 +103,12 @@ __all__ = [
     "project_to_simplex",
     "shared_parameters",
 ]
+
+_HOMES = {"Recorder": "recorder", "SourceSampler": "sampling"}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what not every training needs when it is first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,5 +1,6 @@
 """Checks the losses a user passes, and puts them into one order."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -28,6 +29,8 @@ class Batch(NamedTuple):
     """The random state before the closure computed them."""
     num_examples: int | None
     """The examples in this process's part of the batch."""
+    counts: Mapping[str, float]
+    """What the losses of some tasks count in the sum, in place of their weights."""
 
     @property
     def steering_name(self) -> str:
@@ -75,6 +78,7 @@ def take_batch(
     steer: Tensor | None,
     closure: Closure | None,
     num_examples: int | None,
+    counts: Mapping[str, float] | None,
 ) -> Batch:
     """What a call gets, checked; a closure that is given alone computes the losses."""
     steering, start = _check_steer(steer, closure), None
@@ -83,7 +87,18 @@ def take_batch(
         main, aux = closure()
     losses = order_losses(tasks, main, aux)
     measured = losses if steering is None else [steering, *losses[1:]]
-    return Batch(losses, measured, closure, start, num_examples)
+    return Batch(losses, measured, closure, start, num_examples, _check_counts(tasks, counts))
+
+
+def _check_counts(tasks: Sequence[str], counts: Mapping[str, float] | None) -> Mapping[str, float]:
+    counts = {} if counts is None else counts
+    wrong = {name: count for name, count in counts.items() if name not in tasks or not 0 <= count < math.inf}
+    if wrong:
+        raise ValueError(
+            f"`counts` should map names of auxiliary tasks ({', '.join(tasks)}) to numbers of at least 0. "
+            f"Got {wrong!r}."
+        )
+    return counts
 
 
 def _check_steer(steer: Tensor | None, closure: Closure | None) -> Tensor | None:

@@ -175,7 +175,7 @@ def test_active_tasks_a_person_can_check():
 def test_a_loop_may_ask_for_one_task():
     reweighter = Reweighter(Fixed([1.0, 0.0, 2.0, 0.0]), TASKS, Net().trunk)
     assert [reweighter.needs(task) for task in TASKS] == [True, False, True, False]
-    with pytest.raises(ValueError, match="Unknown auxiliary task 'e'. Known: a, b, c, d"):
+    with pytest.raises(ValueError, match=r"Unknown auxiliary task 'e'\. Known: a, b, c, d"):
         reweighter.needs("e")
 
 

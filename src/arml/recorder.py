@@ -31,8 +31,8 @@ class Recorder:
             for batch in batches:
                 ...  # your loop, unchanged
                 if is_time_to_evaluate:
-                    recorder.log(validation_error=error(model, validation))
-            recorder.finish(test_error=error(model, test))
+                    recorder.log({"validation_error": error(model, validation)})
+            recorder.finish({"error": error(model, test)})
 
     ``arml report runs`` then has curves, a verdict and a page. Runs whose settings differ in the seed alone are
     averaged; those that differ in the method, or in any other setting, are lines of one table. A step of the record is
@@ -77,30 +77,31 @@ class Recorder:
         self._position = 0
         self._seen: object = None
         self._last_validation: Record = {}
-        self._watch = self._record_step  # one object: a bound method is made anew at every look
-        reweighter.watchers.append(self._watch)
+        self._attach()
 
     @property
     def path(self) -> Path:
         """The file of the record."""
         return self.folder / "record.jsonl"
 
-    def log(self, **numbers: float) -> None:
+    def log(self, numbers: Mapping[str, float]) -> None:
         """Adds a line with your own numbers, such as ``validation_error`` in %."""
         check_numbers(numbers)
         self._last_validation |= {key: value for key, value in numbers.items() if key.startswith("validation_")}
         self._write({"step": self.reweighter.steps, **numbers})
 
-    def finish(self, test_error: float, validation_error: float | None = None, **numbers: float) -> None:
-        """Adds the result, and marks the run as done. Errors are in %; further measures are named ``test_...``.
+    def finish(self, test: Mapping[str, float], validation: Mapping[str, float] | None = None) -> None:
+        """Adds the result, and marks the run as done.
 
-        Without a validation error the last one that was logged counts; if there is none, the record repeats the test
-        error, by which reports choose nothing.
+        Args:
+            test: measures on test examples by name. There should be an ``"error"``, in %.
+            validation: the same on validation examples; ``None``: those that were logged last. Where there are none,
+                the record repeats the test error, by which reports choose nothing.
         """
-        validation = {**self._last_validation}
-        if validation_error is not None:
-            validation["validation_error"] = validation_error
-        found = {"validation_error": test_error, **validation, "test_error": test_error, **numbers}
+        if "error" not in test:
+            raise ValueError(f"`test` should hold an 'error', in %, which reports compare. Got {dict(test)!r}.")
+        known = self._last_validation if validation is None else _add_prefix("validation", validation)
+        found = {"validation_error": test["error"], **known, **_add_prefix("test", test)}
         check_numbers(found)
         self._write({"step": self.reweighter.steps, **found, "weights": self.reweighter.weights})
         if self._trace is not None:
@@ -142,8 +143,8 @@ class Recorder:
 
     def close(self) -> None:
         """Records no further steps."""
-        if self._watch in self.reweighter.watchers:
-            self.reweighter.watchers.remove(self._watch)
+        if self._record_step in self.reweighter.watchers:
+            self.reweighter.watchers.remove(self._record_step)
         if self._trace is not None:
             self._position = self._trace.position()
             self._trace.close()
@@ -158,8 +159,8 @@ class Recorder:
         self.close()
 
     def _attach(self) -> None:
-        if self._watch not in self.reweighter.watchers:
-            self.reweighter.watchers.append(self._watch)
+        if self._record_step not in self.reweighter.watchers:
+            self.reweighter.watchers.append(self._record_step)
 
     def _record_step(self, losses: Sequence[Tensor | None]) -> None:
         """Called at every training step; writes a line at every ``every``-th."""
@@ -257,6 +258,10 @@ def _relate(products: Mapping[str, float]) -> dict[str, float]:
     """The products of auxiliary tasks, relative to that of the main task with itself."""
     unit = max(products["main"], 1e-30)
     return _finite({name: product / unit for name, product in products.items() if name != "main"})
+
+
+def _add_prefix(examples: str, measures: Mapping[str, float]) -> Record:
+    return {f"{examples}_{name}": value for name, value in measures.items()}
 
 
 def _is_first_process() -> bool:

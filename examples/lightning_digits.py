@@ -1,8 +1,6 @@
 """Digits from few labels with Lightning; auxiliary labels of all images help, or do not.
 
-Run it with: python examples/lightning_digits.py --seeds 3
-Then read:   arml report runs/lightning_digits
-
+Run it with: python examples/lightning_digits.py && arml report runs/lightning_digits
 Needs: pip install 'arml[lab]' lightning
 """
 
@@ -54,7 +52,7 @@ class Digits(LightningModule):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--out", default="runs/lightning_digits")
@@ -67,10 +65,9 @@ def main() -> None:
             module = Digits(method, (images[900:920], labels[900:920]))
             settings = {"method": name, "seed": seed, "labels": 20}
             recorder = Recorder(options.out, module.reweighter, main="digit", settings=settings)
-            trainer = Trainer(
-                max_steps=options.steps, precision=options.precision, callbacks=[ARMLCallback(module.reweighter, recorder)],
-                logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-            )  # fmt: skip
+            callbacks = [ARMLCallback(module.reweighter, recorder)]
+            silent = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+            trainer = Trainer(max_steps=options.steps, precision=options.precision, callbacks=callbacks, **silent)
             trainer.fit(module, DataLoader(TensorDataset(images[900:], labels[900:]), batch_size=64, shuffle=True))
             with torch.no_grad():
                 wrong = module.heads["main"](module.trunk(images[:900])).argmax(1) != labels[:900, 0]

@@ -1,9 +1,8 @@
 """What a loop saves by not computing losses that no longer count.
 
 Thirty-six auxiliary tasks on digits: six ask for a property of the digit, thirty for the toss of a coin. Gated ARML
-switches tasks off while it learns, and the auxiliary part fades out after two thirds of the run. The loop computes the
-losses of `reweighter.active_tasks` only. Three ways are timed in turns: fixed weights, learned weights, and learned
-weights without the losses that cannot change anything.
+switches tasks off while it learns, and the auxiliary part fades out after two thirds of the run. Three loops are timed in
+turns: fixed weights, learned weights, and learned weights where only `reweighter.active_tasks` are computed.
 
 Run it with: python examples/active_tasks.py
 Needs: pip install arml scikit-learn

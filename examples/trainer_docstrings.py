@@ -24,13 +24,11 @@ TASKS, LENGTH, UNKNOWN = ["is_class", "mentions_return"], 128, -100
 
 
 def load(num_labels: int) -> list[dict[str, Tensor]]:
-    """Docstrings as bytes, in a random order; the main label is known in the first ``num_labels``."""
-    found = {}
+    found, rows = {}, []
     for number, name in enumerate(MODULES):
         members = [item for _, item in inspect.getmembers(importlib.import_module(name))]
         members += [item for one in members if inspect.isclass(one) for item in vars(one).values() if callable(item)]
         found |= {one.__doc__: (number, inspect.isclass(one)) for one in members if len(one.__doc__ or "") > 40}
-    rows = []
     for place, i in enumerate(torch.randperm(len(found)).tolist()):
         text, (module, is_class) = sorted(found.items())[i]
         labels = [module if place < num_labels else UNKNOWN, int(is_class), int("return" in text.lower()), module]
@@ -57,8 +55,7 @@ class SeveralLosses(Trainer):
         answers, known = model(**inputs), inputs["labels"][:, 0] != UNKNOWN
         main = cross_entropy(answers["main"][known], inputs["labels"][known, 0]) if known.any() else None
         aux = {task: cross_entropy(answers[task], inputs["labels"][:, 1 + i]) for i, task in enumerate(TASKS)}
-        loss = self.model.reweighter(main, aux)
-        return (loss, answers) if return_outputs else loss
+        return self.model.reweighter(main, aux)
 
 
 if __name__ == "__main__":
@@ -70,16 +67,12 @@ if __name__ == "__main__":
     set_seed(0)
     rows, model = load(num_labels=120), Reader()
     recorder = Recorder(options.out, model.reweighter, main="module", settings={"labels": 120}, every=10)
-    settings = {"per_device_train_batch_size": 16, "gradient_accumulation_steps": 2, "report_to": "none"}
-    arguments = TrainingArguments(
-        f"{options.out}/trainer", max_steps=options.steps, save_steps=options.steps // 2, learning_rate=3e-3, **settings
-    )
-    trainer = ARMLCallback(model.reweighter, recorder).attach(
-        SeveralLosses(model, arguments, train_dataset=rows[:-200])
-    )
+    settings = {"gradient_accumulation_steps": 2, "save_steps": options.steps // 2, "report_to": "none"}
+    arguments = TrainingArguments(f"{options.out}/trainer", max_steps=options.steps, learning_rate=3e-3, **settings)
+    trainer = SeveralLosses(model, arguments, train_dataset=rows[:-200])
+    ARMLCallback(model.reweighter, recorder).attach(trainer)
     trainer.train(resume_from_checkpoint=options.resume)
     tested = {name: torch.stack([row[name] for row in rows[-200:]]).to(model.trunk.device) for name in rows[0]}
-    with torch.no_grad():
-        wrong = model.eval()(**tested)["main"].argmax(1) != tested["labels"][:, 3]
+    wrong = model.eval()(**tested)["main"].argmax(1) != tested["labels"][:, 3]
     recorder.finish({"error": 100 * wrong.float().mean().item()})
     print(f"error {100 * wrong.float().mean():.1f} %, weights {model.reweighter.weights}")

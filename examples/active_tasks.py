@@ -1,8 +1,8 @@
 """What a loop saves by not computing losses that no longer count.
 
 Thirty-six auxiliary tasks on digits: six ask for a property of the digit, thirty for the toss of a coin. Gated ARML
-switches tasks off while it learns, and the auxiliary part fades out after two thirds of the run. Three loops are timed in
-turns: fixed weights, learned weights, and learned weights where only `reweighter.active_tasks` are computed.
+switches tasks off while it learns, and the auxiliary part fades out after two thirds of the run. Three loops are timed:
+fixed weights, learned weights, and learned weights where only `reweighter.active_tasks` are computed.
 
 Run it with: python examples/active_tasks.py
 Needs: pip install arml scikit-learn

@@ -96,7 +96,8 @@ sys.path.insert(0, {tests!r})
 from pathlib import Path
 from loops.test_lightning import fit, load_example
 if __name__ == "__main__":
-    module, trainer, history = fit(load_example(), Path({out!r}), 4, strategy="ddp_find_unused_parameters_true", devices=2)
+    settings = {{"strategy": "ddp_find_unused_parameters_true", "devices": 2}}
+    module, trainer, history = fit(load_example(), Path({out!r}), 4, **settings)
     Path({out!r}, f"rank{{trainer.global_rank}}.txt").write_text(repr(history))
 """
 

@@ -61,9 +61,9 @@ def train(folder, steps, *, resume=False, micro_batches=1, samples=False):
             return loss
 
     arguments = TrainingArguments(
-        str(folder / "trainer"), max_steps=steps, per_device_train_batch_size=4, gradient_accumulation_steps=micro_batches,
+        str(folder / "trainer"), max_steps=steps, per_device_train_batch_size=4, disable_tqdm=True,
         save_steps=4, logging_steps=2, report_to="none", use_cpu=True, learning_rate=0.01, lr_scheduler_type="constant",
-        disable_tqdm=True,
+        gradient_accumulation_steps=micro_batches,
     )  # fmt: skip
     rows = [{"x": a, "y": b} for a, b in zip(x, y, strict=True)]
     trainer = Several(net, arguments, train_dataset=rows)

@@ -152,6 +152,7 @@ ORDER = {
     "arml.report.tables": ["sheet", "rows", "results", "verdict_sheet"],
     "arml.report.charts": ["chart", "one_subject", "over_subjects"],
     "arml.report.output": ["text", "terminal", "matplotlib_figures", "plotly_figures", "html", "write"],
+    "arml.integrations": ["state"],
     "arml.bench": [
         "timing",
         "problems",

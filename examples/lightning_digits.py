@@ -5,6 +5,7 @@ Needs: pip install 'arml[lab]' lightning
 """
 
 import argparse
+from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule, Trainer, seed_everything
@@ -18,7 +19,7 @@ from arml.integrations.lightning import ARMLCallback
 
 RELATED = {"even": [0, 2, 4, 6, 8], "at_least_five": [5, 6, 7, 8, 9], "has_loop": [0, 6, 8, 9]}
 TASKS = [*RELATED, "coin"]
-METHODS: dict[str, Method] = {"main only": Fixed([0] * 4), "uniform": Uniform(), "agreement": Agreement()}
+METHODS: dict[str, Method[Any]] = {"main only": Fixed([0] * 4), "uniform": Uniform(), "agreement": Agreement()}
 
 
 def load(seed: int) -> tuple[Tensor, Tensor]:
@@ -31,16 +32,14 @@ def load(seed: int) -> tuple[Tensor, Tensor]:
 
 
 class Digits(LightningModule):
-    """A trunk that all tasks share, and one head per task."""
-
-    def __init__(self, method: Method, few: tuple[Tensor, Tensor]) -> None:
+    def __init__(self, method: Method[Any], few: tuple[Tensor, Tensor]) -> None:
         super().__init__()
         self.trunk = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64), nn.ReLU())
         self.heads = nn.ModuleDict({"main": nn.Linear(64, 10), **{task: nn.Linear(64, 2) for task in TASKS}})
         self.reweighter = Reweighter(method, tasks=TASKS, shared=self.trunk)
         self.few = few
 
-    def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
+    def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Any:
         images, labels = self.few
         main = cross_entropy(self.heads["main"](self.trunk(images.to(self.device))), labels[:, 0].to(self.device))
         features = self.trunk(batch[0])
@@ -63,7 +62,7 @@ def main() -> None:
             seed_everything(seed, verbose=False)
             images, labels = load(seed)
             module = Digits(method, (images[900:920], labels[900:920]))
-            settings = {"method": name, "seed": seed, "labels": 20}
+            settings: dict[str, str | int] = {"method": name, "seed": seed, "labels": 20}
             recorder = Recorder(options.out, module.reweighter, main="digit", settings=settings)
             callbacks = [ARMLCallback(module.reweighter, recorder)]
             silent = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}

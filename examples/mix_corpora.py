@@ -1,7 +1,6 @@
 """Fine-tune a small language model on a target corpus; a bandit learns which other corpora to draw from.
 
-The target are pages on Python's syntax. Sources are code, docstrings, descriptions of data sets, which come with Python
-and scikit-learn, and noise. A step sees rows of the target and of one source, however many there are.
+The target are pages on Python's syntax; sources are code, docstrings, descriptions of data sets, and noise.
 
 Run it with: python examples/mix_corpora.py      (and again with --resume, from the last checkpoint)
 Needs: pip install 'arml[lab]' 'transformers[torch]' peft
@@ -57,7 +56,8 @@ if __name__ == "__main__":
     parser.add_argument("--resume", action="store_true")
     options = parser.parse_args()
     set_seed(0)
-    rows, homes = [], {}
+    rows: list[dict[str, Any]] = []
+    homes: dict[str, range] = {}
     for number, (name, text) in enumerate(corpora().items()):
         parts = torch.tensor([min(ord(c), 127) for c in text]).split(LENGTH)[:-1]
         homes[name] = range(len(rows), len(rows) + len(parts))

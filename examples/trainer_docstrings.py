@@ -24,7 +24,8 @@ TASKS, LENGTH, UNKNOWN = ["is_class", "mentions_return"], 128, -100
 
 
 def load(num_labels: int) -> list[dict[str, Tensor]]:
-    found, rows = {}, []
+    found: dict[str, tuple[int, bool]] = {}
+    rows = []
     for number, name in enumerate(MODULES):
         members = [item for _, item in inspect.getmembers(importlib.import_module(name))]
         members += [item for one in members if inspect.isclass(one) for item in vars(one).values() if callable(item)]

@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from arml.gradients.measure import alignment
-from arml.lab.own_loop import OwnLoop, method_name
+from arml.lab.own_loop import MAIN_ONLY, OwnLoop, method_name
 from arml.lab.trace import Record, Trace, read
 from arml.loggers import Logger, default_loggers, flatten
 from arml.methods.base import main_direction
@@ -103,7 +103,7 @@ class Recorder:
         known = self._last_validation if validation is None else _add_prefix("validation", validation)
         found = {"validation_error": test["error"], **known, **_add_prefix("test", test)}
         check_numbers(found)
-        self._write({"step": self.reweighter.steps, **found, "weights": self.reweighter.weights})
+        self._write({"step": self.reweighter.steps, **found, "weights": self._weights()})
         if self._trace is not None:
             (self.folder / "done").touch()
         self.close()
@@ -113,7 +113,7 @@ class Recorder:
         lines = [line for line in read(self.path).records if "weights" in line and "test_error" not in line]
         _, axis = import_pyplot().subplots(figsize=(6, 3), layout="constrained")
         for task in self.reweighter.tasks:
-            axis.plot([line["step"] for line in lines], [line["weights"][task] for line in lines], label=task)
+            axis.plot([line["step"] for line in lines], [line["weights"].get(task, 0) for line in lines], label=task)
         axis.set_xlabel("step")
         axis.set_ylabel("weight")
         axis.legend()
@@ -171,9 +171,13 @@ class Recorder:
         given = {name: loss for name, loss in zip(names, losses, strict=True) if loss is not None}
         numbers = torch.stack([loss.detach().double().cpu() for loss in given.values()]).tolist()
         record: Record = {"step": step, "losses": _finite(dict(zip(given, numbers, strict=True)))}
-        record["weights"] = self.reweighter.weights
+        record["weights"] = self._weights()
         agreement = self._measure(given) if self._measures else self._known_agreement()
         self._write(record | {"agreement": agreement} if agreement else record)
+
+    def _weights(self) -> dict[str, float]:
+        """None where the main task is alone, as in the lab's records."""
+        return {} if self.run.method == MAIN_ONLY else self.reweighter.weights
 
     def _measure(self, losses: Mapping[str, Tensor]) -> dict[str, float]:
         """<g_0, g_k> / <g_0, g_0> of every task in the batch, as the lab measures it."""

@@ -100,6 +100,7 @@ def test_the_report_groups_runs_by_their_settings(page):
         "lr 0.1 + ARML",
     ]
     assert {row[1] for row in rows[:4]} == {"11.00 ± 2.48"}
+    assert rows[0][-2] == ""  # no weights where the main task is alone
     assert page.repeats == []
     assert not page.remarks
 

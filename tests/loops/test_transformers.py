@@ -38,7 +38,7 @@ def train(folder, steps, *, resume=False, micro_batches=1, samples=False):
     net, history = Net(), []
     x, target = torch.randn(192, 4), torch.randn(4)
     y = torch.cat([x[:64] @ target, -x[64:128] @ target, torch.randn(64)])
-    method = EXP3() if samples else Agreement(warmup=1)
+    method = EXP3() if samples else Agreement(warmup=2)
     reweighter = Reweighter(method, list(SOURCES), net.trunk, every=1, convergence=None)
     sampler = SourceSampler(SOURCES, 4, reweighter, main=range(64), num_batches=steps) if samples else None
     recorder = Recorder(folder / "record", reweighter, every=1, loggers=())

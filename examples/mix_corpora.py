@@ -41,7 +41,7 @@ def corpora() -> dict[str, str]:
 
 class Mixed(Trainer):
     def get_train_dataloader(self) -> DataLoader[Any]:
-        return DataLoader(self.train_dataset, batch_sampler=sampler)
+        return DataLoader(self.train_dataset, batch_sampler=sampler, generator=torch.Generator())
 
     def compute_loss(self, model: nn.Module, inputs: Any, return_outputs: bool = False, **_: Any) -> Any:
         name = sampler.names[int(inputs["source"][-1])]
@@ -63,11 +63,11 @@ if __name__ == "__main__":
         homes[name] = range(len(rows), len(rows) + len(parts))
         rows += [{"input_ids": part, "source": number - 1} for part in parts]
     target, tested = homes["target"][:64], torch.stack([rows[i]["input_ids"] for i in homes.pop("target")[-200:]])
-    base = GPT2LMHeadModel(GPT2Config(vocab_size=128, n_positions=LENGTH, n_embd=64, n_layer=2, n_head=2))
+    tokens = {"vocab_size": 128, "bos_token_id": 0, "eos_token_id": 0}
+    base = GPT2LMHeadModel(GPT2Config(n_positions=LENGTH, n_embd=64, n_layer=2, n_head=2, **tokens))
     lora = LoraConfig(r=8, target_modules=["c_attn", "c_fc"], fan_in_fan_out=True, modules_to_save=["wte", "ln_f"])
-    model = get_peft_model(base, lora)
-    shared = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    reweighter = Reweighter(EXP3(), tasks=list(homes), shared=shared, aux_scale=1 / len(homes))
+    model = get_peft_model(base, lora)  # `shared` takes its trainable parameters: frozen ones are left out
+    reweighter = Reweighter(EXP3(), tasks=list(homes), shared=model, aux_scale=1 / len(homes))
     sampler = SourceSampler(homes, 8, reweighter, main=target, num_batches=options.steps)
     recorder = Recorder(options.out, reweighter, main="syntax pages", every=10)
     settings = {"save_steps": options.steps // 2, "report_to": "none", "remove_unused_columns": False}

@@ -55,7 +55,13 @@ def fit(example, tmp_path, steps, *, manual=False, resume=None, **settings):
     history = []
     module.reweighter.watchers.append(lambda _: history.append(module.reweighter.weights))
     callbacks = [example.ARMLCallback(module.reweighter)]
-    settings = {"accelerator": "cpu", "enable_progress_bar": False, "enable_model_summary": False, **settings}
+    settings = {
+        "accelerator": "cpu",
+        "enable_checkpointing": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+        **settings,
+    }
     trainer = Trainer(max_steps=steps, callbacks=callbacks, logger=CSVLogger(tmp_path), log_every_n_steps=1, **settings)
     loader = DataLoader(TensorDataset(images[900:], labels[900:]), batch_size=64)
     trainer.fit(module, loader, ckpt_path=resume)

@@ -1,5 +1,6 @@
 """Checks the losses a user passes, and puts them into one order."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -28,11 +29,13 @@ class Batch(NamedTuple):
     """The random state before the closure computed them."""
     num_examples: int | None
     """The examples in this process's part of the batch."""
+    counts: Mapping[str, float]
+    """What the losses of some tasks count in the sum, in place of their weights."""
 
     @property
     def steering_name(self) -> str:
         """The name of the loss that auxiliary tasks are compared with."""
-        return "main" if self.measured is self.losses else "held_out"
+        return "main" if self.measured is self.losses else "steer"
 
 
 def check_names(tasks: Sequence[str]) -> tuple[str, ...]:
@@ -72,27 +75,39 @@ def take_batch(
     tasks: Sequence[str],
     main: Tensor | None,
     aux: Aux | None,
-    held_out: Tensor | None,
+    steer: Tensor | None,
     closure: Closure | None,
     num_examples: int | None,
+    counts: Mapping[str, float] | None,
 ) -> Batch:
     """What a call gets, checked; a closure that is given alone computes the losses."""
-    steering, start = _check_held_out(held_out, closure), None
+    steering, start = _check_steer(steer, closure), None
     if closure is not None and main is None and aux is None:
         start = RandomState()
         main, aux = closure()
     losses = order_losses(tasks, main, aux)
     measured = losses if steering is None else [steering, *losses[1:]]
-    return Batch(losses, measured, closure, start, num_examples)
+    return Batch(losses, measured, closure, start, num_examples, _check_counts(tasks, counts))
 
 
-def _check_held_out(held_out: Tensor | None, closure: Closure | None) -> Tensor | None:
-    if held_out is not None and closure is not None:
+def _check_counts(tasks: Sequence[str], counts: Mapping[str, float] | None) -> Mapping[str, float]:
+    counts = {} if counts is None else counts
+    wrong = {name: count for name, count in counts.items() if name not in tasks or not 0 <= count < math.inf}
+    if wrong:
         raise ValueError(
-            "`held_out` cannot be combined with a closure, which recomputes the main loss in its place. Pass `main` "
-            "and `aux` without a closure, or leave `held_out` out."
+            f"`counts` should map names of auxiliary tasks ({', '.join(tasks)}) to numbers of at least 0. "
+            f"Got {wrong!r}."
         )
-    return _check_loss("held_out", held_out)
+    return counts
+
+
+def _check_steer(steer: Tensor | None, closure: Closure | None) -> Tensor | None:
+    if steer is not None and closure is not None:
+        raise ValueError(
+            "`steer` cannot be combined with a closure, which recomputes the main loss in its place. Pass `main` "
+            "and `aux` without a closure, or leave `steer` out."
+        )
+    return _check_loss("steer", steer)
 
 
 def _is_plain(loss: Tensor | None) -> bool:

@@ -1,6 +1,6 @@
 """The module a user holds: it takes named losses and returns one scalar."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -27,6 +27,7 @@ from arml.schedule import Constant, Growing, check_whole
 from arml.state import fill, fill_progress, name_parts, read_state
 from arml.together import Processes, check_not_sharded, describe
 from arml.units import Sizes, find_units, no_sizes, remember_sizes
+from arml.watch import Watchers, draw_bars, html_bars
 
 
 class Reweighter(nn.Module):
@@ -100,6 +101,8 @@ class Reweighter(nn.Module):
         self.convergence = convergence
         self.signals: Signals | None = None
         """The input of the last update, for records and plots."""
+        self.watchers = Watchers()
+        """Each is called with the losses [1 + K] of every training step, once the weights of the step are known."""
 
         # Not a module, so that nn.Module does not register the caller's model as a part of this one.
         self._observer = Observer(method, self.tasks, shared, engine=engine, loss_scale=loss_scale)
@@ -136,6 +139,11 @@ class Reweighter(nn.Module):
         return 1.0 if self.fade is None else self.fade.share(self._steps)
 
     @property
+    def steps(self) -> int:
+        """Calls in training mode so far, with gradients on."""
+        return self._steps
+
+    @property
     def engine(self) -> Engine | None:
         """How inner products are computed; ``None``: by the cheapest engine that works."""
         return self._observer.engine
@@ -160,7 +168,7 @@ class Reweighter(nn.Module):
 
     @property
     def update_due(self) -> bool:
-        """Whether the next call in training mode measures anything; only then it looks at ``held_out``."""
+        """Whether the next call in training mode measures anything; only then it looks at ``steer``."""
         return self._can_learn() and self._is_update_due()
 
     @property
@@ -176,6 +184,20 @@ class Reweighter(nn.Module):
         if self._can_learn():
             counts = [c or not awaited for c, awaited in zip(counts, self._rounds.now.expected.tolist(), strict=True)]
         return tuple(name for name, c in zip(self.tasks, counts[1:], strict=True) if c)
+
+    def needs(self, task: str) -> bool:
+        """Whether the loss of ``task`` can change anything at the next call; if not, it need not be computed."""
+        if task not in self.tasks:
+            raise ValueError(f"Unknown auxiliary task {task!r}. Known: {', '.join(self.tasks)}.")
+        return task in self.active_tasks
+
+    def directions(self) -> Tensor | None:
+        """The directions [D, 1 + K] that the method asks for at the next update; ``None``: it needs no gradients."""
+        return self.method.directions(self._memory)
+
+    def read_shared(self) -> dict[str, Tensor]:
+        """The parameters on which gradients are compared, by name."""
+        return self._observer.read_shared()
 
     def reset(self) -> None:
         """Forgets that the weights have converged, and goes on learning from the present weights at the next call.
@@ -193,25 +215,28 @@ class Reweighter(nn.Module):
         main: Tensor | None = None,
         aux: Aux | None = None,
         *,
-        held_out: Tensor | None = None,
+        steer: Tensor | None = None,
         closure: Closure | None = None,
         num_examples: int | None = None,
+        counts: Mapping[str, float] | None = None,
     ) -> Tensor:
         """Returns the joint loss. In training mode, with gradients enabled, it may update the weights first.
 
         Args:
             main: the main loss, a scalar; ``None`` when the batch has no main labels.
             aux: auxiliary losses by task name; a task may be missing.
-            held_out: the main loss on another batch, or on labels the network does not train on. It is measured in
+            steer: the main loss on another batch, or on labels the network does not train on. It is measured in
                 place of ``main``, and not trained on. Looked at only where an update is due; ``None``: ``main`` steers.
             closure: recomputes ``(main, aux)``, which makes updates cheaper. Given alone, it also computes the losses
                 themselves, and later calls repeat its random draws (dropout, augmentation) exactly.
             num_examples: the examples in this process's part of the batch, if the parts differ in size: processes then
                 count by their examples. Give it on all processes and at every call, or leave it out.
+            counts: what the losses of some tasks count in this sum, in place of their weights, as
+                :class:`arml.SourceSampler` says for a source that it has drawn. What is measured stays the same.
         """
-        batch = self._take_batch(main, aux, held_out, closure, num_examples)
+        batch = self._take_batch(main, aux, steer, closure, num_examples, counts)
         self._learn_from(batch, num_examples)
-        loss = self._joint_loss(batch.losses)
+        loss = self._joint_loss(batch.losses, batch.counts)
         self._count_step()
         return loss
 
@@ -220,9 +245,10 @@ class Reweighter(nn.Module):
         main: Tensor | None = None,
         aux: Aux | None = None,
         *,
-        held_out: Tensor | None = None,
+        steer: Tensor | None = None,
         closure: Closure | None = None,
         num_examples: int | None = None,
+        counts: Mapping[str, float] | None = None,
         scaler: GradScaler | None = None,
     ) -> Tensor:
         """Fills ``.grad`` as ``reweighter(main, aux).backward()`` does, at less cost where an update stored gradients.
@@ -235,11 +261,12 @@ class Reweighter(nn.Module):
         on a feature map that clips its gradient, sees one task at a time.
 
         Args:
-            main: as in a call of the Reweighter; so are ``aux``, ``held_out``, ``closure`` and ``num_examples``.
+            main: as in a call of the Reweighter; so are all others but ``scaler``.
             aux: auxiliary losses by task name.
-            held_out: the main loss on another batch.
+            steer: the main loss on another batch.
             closure: recomputes ``(main, aux)``.
             num_examples: the examples in this process's part of the batch.
+            counts: what the losses of some tasks count, in place of their weights.
             scaler: multiplies the gradients, as ``scaler.scale(loss).backward()`` does.
 
         Returns:
@@ -247,20 +274,20 @@ class Reweighter(nn.Module):
         """
         before = self.signals
         with keep_gradients() as keeper:
-            batch = self._take_batch(main, aux, held_out, closure, num_examples)
+            batch = self._take_batch(main, aux, steer, closure, num_examples, counts)
             self._learn_from(batch, num_examples)
-        joint = self._joint_loss(batch.losses)
+        joint = self._joint_loss(batch.losses, batch.counts)
         scaled: Tensor = joint if scaler is None else scaler.scale(joint)
         # Without an update, gradients may not be finite; with another scale, they may have lost small numbers.
         same_scale = scaler is None or read_scale(self.loss_scale) == read_scale(scaler)
-        reusable = closure is None and held_out is None and same_scale and self.signals is not before
+        reusable = closure is None and steer is None and same_scale and self.signals is not before
         kept = find_reusable(keeper, batch.losses) if reusable else None
         if kept is None:
             keeper.last = None  # gradients of all tasks would only take memory during the pass
             scaled.backward()
         else:
             unit = 1.0 if scaler is not None else 1 / read_scale(self.loss_scale)
-            factors = find_factors(self._joint_loss, batch.losses)
+            factors = find_factors(lambda losses: self._joint_loss(losses, batch.counts), batch.losses)
             backward_from_tasks(scaled, kept, [None if f is None else unit * f for f in factors])
         self._count_step()
         return joint.detach()
@@ -269,14 +296,15 @@ class Reweighter(nn.Module):
         self,
         main: Tensor | None,
         aux: Aux | None,
-        held_out: Tensor | None,
+        steer: Tensor | None,
         closure: Closure | None,
         num_examples: int | None,
+        counts: Mapping[str, float] | None,
     ) -> Batch:
         try:
             if num_examples is not None or self._counts_examples:
                 self._check_num_examples(num_examples)
-            return take_batch(self.tasks, main, aux, held_out, closure, num_examples)
+            return take_batch(self.tasks, main, aux, steer, closure, num_examples, counts)
         except Exception as error:
             self._announce(error)
             raise
@@ -287,10 +315,13 @@ class Reweighter(nn.Module):
                 self._agree(num_examples)
             if self._can_learn():
                 self._learn(batch)
+        if self.training and torch.is_grad_enabled():
+            for watch in self.watchers:
+                watch(batch.losses)
 
-    def _joint_loss(self, losses: Sequence[Tensor | None]) -> Tensor:
+    def _joint_loss(self, losses: Sequence[Tensor | None], counts: Mapping[str, float]) -> Tensor:
         return joint_loss(
-            self.tasks, losses, self._factors(), faded_out=self.share == 0, train_on_main=self.train_on_main
+            self.tasks, losses, self._factors(counts), faded_out=self.share == 0, train_on_main=self.train_on_main
         )
 
     def _count_step(self) -> None:
@@ -369,9 +400,11 @@ class Reweighter(nn.Module):
             self._scale = self._scale * find_units(sizes)
         self._scale_numbers: list[float] = self._scale.tolist()
 
-    def _factors(self) -> list[float]:
-        """What every loss is multiplied by, [1 + K]."""
+    def _factors(self, counts: Mapping[str, float] | None = None) -> list[float]:
+        """What every loss is multiplied by, [1 + K]; ``counts`` take the place of weights."""
         weights: list[float] = self._weights.tolist()
+        if counts:
+            weights = [weights[0], *(counts.get(name, w) for name, w in zip(self.tasks, weights[1:], strict=True))]
         if self._rescaled:
             weights = [w * scale for w, scale in zip(weights, self._scale_numbers, strict=True)]
         share = self.share
@@ -379,7 +412,7 @@ class Reweighter(nn.Module):
 
     def _measures_gradients(self) -> bool:
         needs = self.method.needs()
-        return needs.gram or needs.norms or self.method.directions(self._memory) is not None
+        return needs.gram or needs.norms or self.directions() is not None
 
     def _update(self, batch: Batch) -> None:
         """Updates the weights, if what this batch and those before it show is enough for it."""
@@ -418,7 +451,7 @@ class Reweighter(nn.Module):
         """``known`` with products: of this batch if it holds all tasks, else of the round that ends with it, if any."""
         observer, rounds = self._observer, self._rounds
         observer.measured = observer.read_shared()
-        if not rounds.is_covered_by(present):
+        if not self.method.needs().each_batch and not rounds.is_covered_by(present):
             observer.add_to_round(rounds, known, losses, scale)
             return rounds.end(present, self.method, self._memory)
         signals = observer.measure_batch(known, losses, scale, self._memory, batch.closure, batch.start)
@@ -483,6 +516,13 @@ class Reweighter(nn.Module):
             self._rounds.restore(fill(self._rounds.now, saved["round"]))
         if in_place and "engines" in saved:
             self._observer.auto.load_state_dict(saved["engines"])
+
+    def plot(self) -> Any:
+        """The weights as bars, an axis of matplotlib."""
+        return draw_bars(self.weights)
+
+    def _repr_html_(self) -> str:
+        return html_bars(f"{self.method}, {self.steps} steps", self.weights)
 
     def extra_repr(self) -> str:
         """Method, tasks and schedule."""

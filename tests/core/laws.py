@@ -34,6 +34,8 @@ EVERY_METHOD: list[Method] = [
     arml.TAWT(),
     arml.AutoLambda(),
     arml.AuxiNash(),
+    arml.DoGE(),
+    arml.EXP3(),
     arml.Agreement(),
     arml.Agreement(warmup=2, doubt=0),
 ]
@@ -41,6 +43,7 @@ EVERY_METHOD: list[Method] = [
 KEEP_THE_SUM = [method for method in EVERY_METHOD if isinstance(method, arml.Uniform | arml.GradNorm)] + [
     arml.ARML(),
     arml.ARML(scale_free=True),
+    arml.DoGE(),
 ]
 
 # DWA and FAMO keep the sum while all tasks are present. A batch with one task tells them how its loss changes; if they
@@ -50,10 +53,21 @@ NOT_PERMUTABLE = {
     repr(arml.Fixed((0.5, 2.0, 0.0, 1.0))): "its weights belong to positions",
 }
 
+FOR_SO_MANY_TASKS = {repr(arml.Fixed((0.5, 2.0, 0.0, 1.0)))}
+"""Methods that are made for one number of tasks."""
+
+MOVE_ABSENT_TASKS = {
+    repr(arml.EXP3()): "the probabilities of all sources sum to 1",
+}
+
 if find_spec("torchjd"):  # an extra: the core is tested without it, too
     from torchjd.aggregation import MGDAWeighting, PCGradWeighting, UPGradWeighting
+    from torchjd.scalarization import STCH, UW, Random
 
     EVERY_METHOD += [arml.TorchJD(UPGradWeighting()), arml.TorchJD(MGDAWeighting()), arml.TorchJD(PCGradWeighting())]
+    EVERY_METHOD += [arml.TorchJDScalarizer(one) for one in (STCH(mu=0.1), UW(1 + NUM_AUX), Random())]
+    FOR_SO_MANY_TASKS.add(repr(arml.TorchJDScalarizer(UW(1 + NUM_AUX))))
+    NOT_PERMUTABLE[repr(arml.TorchJDScalarizer(Random()))] = "it draws a weight for each position"
     NOT_PERMUTABLE[repr(arml.TorchJD(PCGradWeighting()))] = "it draws an order of the tasks at random"
 
 

@@ -172,6 +172,13 @@ def test_active_tasks_a_person_can_check():
             reweighter(*net.losses())
 
 
+def test_a_loop_may_ask_for_one_task():
+    reweighter = Reweighter(Fixed([1.0, 0.0, 2.0, 0.0]), TASKS, Net().trunk)
+    assert [reweighter.needs(task) for task in TASKS] == [True, False, True, False]
+    with pytest.raises(ValueError, match=r"Unknown auxiliary task 'e'\. Known: a, b, c, d"):
+        reweighter.needs("e")
+
+
 def test_with_all_tasks_off_there_is_a_loss_without_any_of_them():
     net = Net()
     reweighter = Reweighter(Fixed([0.0] * 4), TASKS, net.trunk, train_on_main=False)

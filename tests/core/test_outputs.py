@@ -63,7 +63,7 @@ def test_a_closure_and_a_held_out_loss_show_it_too():
     assert found(reweighter) == COMPETES
     reweighter = make(net)
     main, aux = net.losses()
-    reweighter(main, aux, held_out=net.losses()[0])
+    reweighter(main, aux, steer=net.losses()[0])
     assert found(reweighter) == COMPETES
 
 

@@ -20,6 +20,7 @@ from arml import (
     AuxiNash,
     Convergence,
     CosineSim,
+    DoGE,
     GatedARML,
     GradNorm,
     Growing,
@@ -44,6 +45,7 @@ METHODS = [
     MetaBalance(),
     AutoLambda(),
     AuxiNash(),
+    DoGE(),
     TorchJD(UPGradWeighting()),
 ]
 every_method = pytest.mark.parametrize("method", METHODS, ids=repr)

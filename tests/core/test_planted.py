@@ -194,6 +194,7 @@ FIND_THE_HELPER = [
     arml.WeightedCosineSim(),
     arml.TAWT(),
     arml.AutoLambda(),
+    arml.DoGE(),
     arml.Agreement(),
 ]
 DO_NOT_FIND_IT = {

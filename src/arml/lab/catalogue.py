@@ -107,6 +107,8 @@ METHODS: dict[str, MethodFacts] = {
     "auxi_nash": MethodFacts(
         lambda _: methods.AuxiNash(), " + AuxiNash", compared=False, paper="Shamsian et al., ICML 2023"
     ),
+    "doge": MethodFacts(lambda _: methods.DoGE(), " + DoGE", compared=False, paper="Fan et al., ICML 2024"),
+    "exp3": MethodFacts(lambda _: methods.EXP3(), " + EXP3, as in FLAD", compared=False, paper="NeurIPS 2023"),
     "arml": MethodFacts(lambda _: methods.ARML(), " + ARML", rank_in_verdict=1, paper=_ARML),
     "arml_full": MethodFacts(
         lambda _: methods.ARML(),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from arml.lab.catalogue import LEARNERS, weighted_learners
+from arml.lab.own_loop import OwnLoop
 from arml.lab.run import Line, Run, Subject, check_at_least
 
 if TYPE_CHECKING:
@@ -263,5 +264,5 @@ def _describe_variant(left_out: tuple[str, ...]) -> str:
     return f"without {', '.join(left_out)}" if left_out else ""
 
 
-RUN_TYPES: dict[str, type[Run]] = {kind.setting: kind for kind in (SemiSupervised, MultiLabel, Domains, Suite)}
+RUN_TYPES: dict[str, type[Run]] = {kind.setting: kind for kind in (SemiSupervised, MultiLabel, Domains, Suite, OwnLoop)}
 """The kinds of run by the name of their setting in records and commands."""

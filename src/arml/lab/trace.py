@@ -42,6 +42,10 @@ class Trace:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file."""
         self._file.close()
 
 

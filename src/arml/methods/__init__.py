@@ -8,7 +8,9 @@ from arml.methods.auto_lambda import AutoLambda
 from arml.methods.auxi_nash import AuxiNash
 from arml.methods.base import Method, Needs
 from arml.methods.cosine_sim import CosineSim
+from arml.methods.doge import DoGE
 from arml.methods.dwa import DWA
+from arml.methods.exp3 import EXP3
 from arml.methods.famo import FAMO
 from arml.methods.fixed import Fixed
 from arml.methods.gated_arml import GatedARML
@@ -18,7 +20,7 @@ from arml.methods.ol_aux import OLAUX
 from arml.methods.pri_pcgrad import PriPCGrad
 from arml.methods.recommended import recommended
 from arml.methods.tawt import TAWT
-from arml.methods.torchjd import TorchJD
+from arml.methods.torchjd import TorchJD, TorchJDScalarizer
 from arml.methods.uncertainty_weighting import UncertaintyWeighting
 from arml.methods.uniform import Uniform
 from arml.methods.weighted_cosine_sim import WeightedCosineSim
@@ -26,6 +28,7 @@ from arml.methods.weighted_cosine_sim import WeightedCosineSim
 __all__ = [
     "ARML",
     "DWA",
+    "EXP3",
     "FAMO",
     "OLAUX",
     "TAWT",
@@ -34,6 +37,7 @@ __all__ = [
     "AutoLambda",
     "AuxiNash",
     "CosineSim",
+    "DoGE",
     "Fixed",
     "GatedARML",
     "GradNorm",
@@ -42,6 +46,7 @@ __all__ = [
     "Needs",
     "PriPCGrad",
     "TorchJD",
+    "TorchJDScalarizer",
     "UncertaintyWeighting",
     "Uniform",
     "WeightedCosineSim",

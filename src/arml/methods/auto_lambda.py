@@ -29,7 +29,7 @@ class AutoLambda(Method[AutoLambdaMemory]):
 
     to first order in :math:`\eta`. Adam takes a step of size beta on :math:`w_k` along the inner product, then
     :math:`w_k \leftarrow \max(0, w_k)`. Liu et al., *Auto-Lambda: Disentangling Dynamic Task Relationships*, TMLR 2022.
-    Give the paper's second main batch as ``reweighter(main, aux, held_out=loss)``: the gradient of the held-out main
+    Give the paper's second main batch as ``reweighter(main, aux, steer=loss)``: the gradient of the held-out main
     loss is then :math:`g_0`. Without it the training batch is used, whose noise favours tasks on the same examples.
 
     The release evaluates :math:`g_0` after a virtual step and differentiates by central differences; the

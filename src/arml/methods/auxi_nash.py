@@ -35,7 +35,7 @@ class AuxiNash(Method[AuxiNashMemory]):
     then p is cut at ``floor`` and scaled back to its sum 1 + K. Shamsian et al., *Auxiliary Learning as an Asymmetric
     Bargaining Game*, ICML 2023. The main loss after a step along :math:`\alpha` falls by :math:`\langle g_0, \sum_i
     \alpha_i g_i \rangle` to first order, and h is its derivative by implicit differentiation of the bargain. Give the
-    paper's second main batch as ``reweighter(main, aux, held_out=loss)``: G then holds the gradient of the held-out
+    paper's second main batch as ``reweighter(main, aux, steer=loss)``: G then holds the gradient of the held-out
     main loss. Without it the training batch is used.
 
     :math:`\alpha` is the minimum of :math:`\tfrac12 \alpha^\top G \alpha - \sum_i p_i \log \alpha_i`, found by Newton's

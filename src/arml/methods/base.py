@@ -27,6 +27,8 @@ class Needs:
     """Which tasks train the outputs of the main task."""
     units: bool = False
     """Auxiliary losses brought to the size of the main loss."""
+    each_batch: bool = False
+    """Updates from every batch, whatever tasks it holds, instead of waiting until all tasks have been met."""
     layer: str | None = None
     """Measure on this part of the shared parameters, by name; ``None``: on all of them."""
 

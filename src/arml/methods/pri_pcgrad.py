@@ -25,7 +25,7 @@ class PriPCGrad(Method[Weights]):
 
     As a weight of a loss, :math:`w_0` also counts for the main task's head, whose gradient the paper leaves alone, and
     it stays until the next update: ``Reweighter(every=1)`` projects at every step. It is meant for the gradients that
-    train: with ``held_out`` the conflict with the held-out gradient is removed along the training one. Without a main
+    train: with ``steer`` the conflict with the held-out gradient is removed along the training one. Without a main
     gradient there is no conflict: the weight is 1. With ``train_on_main=False`` this is ``Uniform``.
     """
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import NamedTuple
 
+from arml.lab.own_loop import OwnLoop
 from arml.lab.run import Run
 from arml.lab.run_kinds import Suite
 from arml.report.titles import line_title, subject_title
@@ -25,7 +26,7 @@ def repeats(runs: Sequence[Run], defaults: Defaults) -> list[Repeat]:
     """A command for each group of runs that differ only in the seed."""
     seeds: dict[Run, list[int]] = defaultdict(list)
     for run in runs:
-        if not isinstance(run, Suite):
+        if not isinstance(run, Suite | OwnLoop):  # no command repeats somebody's own loop
             seeds[replace(run, seed=0)].append(run.seed)
     return _repeat_suite([run for run in runs if isinstance(run, Suite)]) + [
         Repeat(f"{subject_title(run.subject())}: {line_title(run.line())}", _loop_command(run, sorted(found), defaults))

@@ -51,6 +51,8 @@ METHODS: dict[str, Method[Any]] = {
     "PriPCGrad": arml.PriPCGrad(),
     "AutoLambda": arml.AutoLambda(lr=0.1),
     "AuxiNash": arml.AuxiNash(lr=0.5),
+    "DoGE": arml.DoGE(lr=0.5),
+    "EXP3": arml.EXP3(),
     "MetaBalance": arml.MetaBalance(),
     "DWA": arml.DWA(temperature=0.1, window=2),
     "UncertaintyWeighting": arml.UncertaintyWeighting(lr=0.1),
@@ -59,8 +61,10 @@ METHODS: dict[str, Method[Any]] = {
 }
 if importlib.util.find_spec("torchjd"):
     from torchjd.aggregation import UPGradWeighting
+    from torchjd.scalarization import UW
 
     METHODS["TorchJD"] = arml.TorchJD(UPGradWeighting())
+    METHODS["TorchJDScalarizer"] = arml.TorchJDScalarizer(UW(1 + len(TASKS)), lr=0.1)
 
 Losses = tuple[Tensor | None, dict[str, Tensor]]
 

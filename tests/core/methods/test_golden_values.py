@@ -13,12 +13,14 @@ from torch.testing import assert_close
 from arml import (
     ARML,
     DWA,
+    EXP3,
     FAMO,
     OLAUX,
     TAWT,
     AdaLoss,
     AutoLambda,
     CosineSim,
+    DoGE,
     Fixed,
     GatedARML,
     GradNorm,
@@ -26,6 +28,7 @@ from arml import (
     PriPCGrad,
     Signals,
     TorchJD,
+    TorchJDScalarizer,
     UncertaintyWeighting,
     Uniform,
     WeightedCosineSim,
@@ -34,6 +37,8 @@ from arml import (
 # Gradients of the main task, a helper and an opponent; losses 1, 2 and 1/2.
 J = tensor([[1.0, 0.0], [1.0, 1.0], [-1.0, 1.0]], dtype=torch.float64)
 LOSSES = tensor([1.0, 2.0, 0.5], dtype=torch.float64)
+HALF_TANH = math.tanh(2**0.5 / 4)
+"""2 sigmoid(x) - 1 for x = sqrt(2) / 2."""
 
 
 def first_weights(method, jacobian=J, losses=LOSSES):
@@ -95,6 +100,12 @@ def follow(method, jacobians):
         (FAMO(epsilon=1e-12), [1, 0.4, 1.6]),
         # Adam's first step is the sign of the product
         (AutoLambda(lr=0.1), [1, 1.1, 0.9]),
+        # factors 2 and 1/2, scaled to the sum 2; the largest exponent is 1
+        (DoGE(lr=math.log(2)), [1, 1.6, 0.4]),
+        (DoGE(lr=7.0), [1, 2 / (1 + math.exp(-2)), 2 / (1 + math.exp(2))]),
+        (DoGE(lr=7.0, max_step=math.inf), [1, 2 / (1 + math.exp(-14)), 2 / (1 + math.exp(14))]),
+        # epsilon_1 = 1/2 on cosines of +-1 / sqrt(2), whose difference is sqrt(2); epsilon_2 = sqrt(ln 2 / 4)
+        (EXP3(), [1, 1 + (1 - math.log(2) ** 0.5) * HALF_TANH, 1 - (1 - math.log(2) ** 0.5) * HALF_TANH]),
     ],
     ids=repr,
 )
@@ -306,6 +317,8 @@ def test_torchjd_sees_only_the_tasks_in_the_batch():
         (lambda: OLAUX(horizon=0), "`horizon` should be a whole number of at least 1. Got 0"),
         (lambda: AdaLoss(epsilon=-1), "`epsilon`"),
         (lambda: TorchJD("upgrad"), "takes a weighting such as .* Got 'upgrad'"),
+        (lambda: TorchJDScalarizer("stch"), "takes a scalariser such as .* Got 'stch'"),
+        (lambda: DoGE(max_step=0), "`max_step` should be a positive number"),
         (lambda: ARML().update(ARML().init(torch.zeros(3)), Signals(torch.ones(3))), "asked for an alignment"),
     ],
 )

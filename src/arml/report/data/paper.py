@@ -100,7 +100,7 @@ def paper_figure(subject: Subject, line: Line) -> str:
     >>> paper_figure(Subject("dg", "pacs", "sketch", 5), Line("jt", "arml"))
     '19.53'
     """
-    if line.variant:
+    if line.variant or subject.setting not in PROTOCOLS:
         return ""
     return {"ssl": _table_1, "mlc": _table_2, "dg": _pacs}[subject.setting](subject, line)
 

@@ -33,17 +33,27 @@ def test_weights_are_those_of_a_main_loss_in_its_place(method):
     found, expected = pair(net, method)
     for seed in range(4):
         main, aux = net.losses()
-        loss = found(main, aux, held_out=held_out_loss(net, seed))
+        loss = found(main, aux, steer=held_out_loss(net, seed))
         expected(held_out_loss(net, seed), aux)
         assert_close(found.weights, expected.weights, rtol=1e-12, atol=1e-12)
         part = sum(found.factors[name] * aux[name] for name in TASKS)
         assert_close(loss, found.main_weight * main + part)
 
 
+@every_method
+def test_the_main_loss_itself_steers_as_if_nothing_were_given(method):
+    net = Net()
+    found, expected = pair(net, method)
+    for _ in range(3):
+        main, aux = net.losses()
+        assert torch.equal(found(main, aux, steer=main), expected(main, aux))
+        assert torch.equal(found.get_extra_state(), expected.get_extra_state())
+
+
 def test_it_is_seen_in_the_signals():
     net = Net()
     reweighter, _ = pair(net)
-    reweighter(*net.losses(), held_out=held_out_loss(net))
+    reweighter(*net.losses(), steer=held_out_loss(net))
     assert float(reweighter.signals.losses[0]) == float(held_out_loss(net).detach())
 
 
@@ -52,7 +62,7 @@ def test_it_steers_where_the_batch_has_no_main_labels(method):
     net = Net()
     found, expected = pair(net, method)
     _, aux = net.losses()
-    loss = found(None, aux, held_out=held_out_loss(net))
+    loss = found(None, aux, steer=held_out_loss(net))
     expected(held_out_loss(net), aux)
     assert found.weights == expected.weights
     assert_close(loss, sum(found.weights[name] * aux[name] for name in TASKS))
@@ -64,7 +74,7 @@ def test_where_it_is_missing_the_main_loss_is_measured(method):
     found, expected = pair(net, method)
     for seed in range(4):
         main, aux = net.losses()
-        found(main, aux, held_out=held_out_loss(net, seed) if seed % 2 else None)
+        found(main, aux, steer=held_out_loss(net, seed) if seed % 2 else None)
         expected(held_out_loss(net, seed) if seed % 2 else main, aux)
         assert found.weights == expected.weights
 
@@ -75,7 +85,7 @@ def test_it_steers_rounds_of_batches_with_some_of_the_tasks():
     for step in range(8):
         main, aux = net.losses()
         some = {name: aux[name] for name in TASKS[step % 4 :: 2]}
-        found(main if step % 3 else None, some, held_out=held_out_loss(net, step))
+        found(main if step % 3 else None, some, steer=held_out_loss(net, step))
         expected(held_out_loss(net, step), some)
     assert found.weights == expected.weights
     assert set(found.weights.values()) != {1.0}
@@ -87,12 +97,12 @@ def test_a_held_out_loss_that_is_not_finite_is_not_measured(method, bad):
     net = Net()
     reweighter, _ = pair(net, method)
     main, aux = net.losses()
-    with pytest.warns(UserWarning, match="The loss or gradient of 'held_out' is not finite"):
-        reweighter(main, aux, held_out=bad * held_out_loss(net))
-    loss = reweighter(main, aux, held_out=bad * held_out_loss(net))  # no second warning: it would be an error
+    with pytest.warns(UserWarning, match="The loss or gradient of 'steer' is not finite"):
+        reweighter(main, aux, steer=bad * held_out_loss(net))
+    loss = reweighter(main, aux, steer=bad * held_out_loss(net))  # no second warning: it would be an error
     assert reweighter.signals is None
     assert_close(loss, main + sum(aux.values()))
-    reweighter(main, aux, held_out=held_out_loss(net))
+    reweighter(main, aux, steer=held_out_loss(net))
     assert reweighter.signals is not None
 
 
@@ -100,7 +110,7 @@ def test_a_main_loss_that_is_not_finite_is_not_measured_next_to_it():
     net = Net()
     found, expected = pair(net)
     main, aux = net.losses()
-    assert not bool(found(float("nan") * main, aux, held_out=held_out_loss(net)).isfinite())
+    assert not bool(found(float("nan") * main, aux, steer=held_out_loss(net)).isfinite())
     expected(held_out_loss(net), aux)
     assert found.weights == expected.weights
 
@@ -112,13 +122,13 @@ def test_calls_that_measure_nothing_ignore_it():
     for seed in range(7):
         main, aux = net.losses()
         with_update.append(found.update_due)
-        found(main, aux, held_out=held_out_loss(net, seed) if found.update_due else None)
-        expected(main, aux, held_out=held_out_loss(net, seed))
+        found(main, aux, steer=held_out_loss(net, seed) if found.update_due else None)
+        expected(main, aux, steer=held_out_loss(net, seed))
         assert found.weights == expected.weights
     assert with_update == [True, False, False, True, False, False, True]
     found.eval()
     with torch.no_grad():
-        found(main, aux, held_out=held_out_loss(net))
+        found(main, aux, steer=held_out_loss(net))
     assert found.weights == expected.weights
 
 
@@ -129,17 +139,17 @@ def test_an_update_is_never_due_where_nothing_is_learned():
 def test_a_loss_outside_the_shared_parameters_is_reported_by_its_name():
     net, other = Net(), nn.Parameter(torch.ones(()))
     reweighter, _ = pair(net)
-    with pytest.warns(UserWarning, match="The loss of 'held_out' does not depend on the shared parameters"):
-        reweighter(*net.losses(), held_out=other * 2)
+    with pytest.warns(UserWarning, match="The loss of 'steer' does not depend on the shared parameters"):
+        reweighter(*net.losses(), steer=other * 2)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r, n: r(held_out=n.losses()[0], closure=n.losses), "`held_out` cannot be combined with a closure"),
-        (lambda r, n: r(*n.losses(), held_out=n.losses()[0].detach()), r"Loss 'held_out' has no graph"),
-        (lambda r, n: r(*n.losses(), held_out=0.5), "Loss 'held_out' should be a tensor .* Got 0.5"),
-        (lambda r, n: r(held_out=n.losses()[0]), "No loss was given"),
+        (lambda r, n: r(steer=n.losses()[0], closure=n.losses), "`steer` cannot be combined with a closure"),
+        (lambda r, n: r(*n.losses(), steer=n.losses()[0].detach()), r"Loss 'steer' has no graph"),
+        (lambda r, n: r(*n.losses(), steer=0.5), "Loss 'steer' should be a tensor .* Got 0.5"),
+        (lambda r, n: r(steer=n.losses()[0]), "No loss was given"),
     ],
 )
 def test_wrong_calls_get_an_error_that_helps(call, message):
@@ -158,7 +168,7 @@ def test_shared_noise_looks_like_agreement_until_one_side_is_held_out():
         products = []
         for _ in range(calls):
             batch, other = (torch.randn(n, d, dtype=torch.float64).mean(0) @ theta for _ in range(2))
-            reweighter(batch, {"a": 1 * batch}, held_out=other if holds_out else None)
+            reweighter(batch, {"a": 1 * batch}, steer=other if holds_out else None)
             products.append(float(reweighter.signals.alignment[0, 1]))
         found[holds_out] = sum(products) / calls
     assert found[False] == pytest.approx(d / n, rel=0.2)
@@ -171,7 +181,7 @@ def test_it_changes_nothing_else_that_is_trained():
     reweighter = Reweighter(Uniform(), TASKS, net.trunk)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        reweighter(*net.losses(), held_out=held_out_loss(net)).backward()
+        reweighter(*net.losses(), steer=held_out_loss(net)).backward()
     found = [p.grad.clone() for p in net.parameters()]
     net.zero_grad()
     main, aux = net.losses()

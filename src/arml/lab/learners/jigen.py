@@ -74,6 +74,7 @@ class JiGen(DomainLearner):
     """
 
     train_on_main = False
+    calls_trunk = False
 
     def __init__(self, settings: JiGenSettings, sources: Sequence[str], augment: AugmentExamples) -> None:
         """``sources`` are the names in the batches; ``augment`` changes images before they are cut."""
@@ -96,7 +97,7 @@ class JiGen(DomainLearner):
         order = self._orders(sources, generator)
         cut = self._grey(self.images(sources, order, generator), generator)
         with watch_statistics(network, needed=len(batch.y) > 0) as statistics:
-            features = network.features(shuffle_tiles(cut, self.permutations[order.cpu()]))
+            features = network.features(shuffle_tiles(cut, self._permutations_on(order.device)[order]))
         classes = self._class_losses(network.head("class", features), order, sources)
         _, puzzles = domain_means(jigsaw(network, features, order), sources)
         main = steering_loss(network, batch, self._target_images, statistics, generator)
@@ -113,6 +114,10 @@ class JiGen(DomainLearner):
     def _target_images(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """Images of the target, treated as those in their own order."""
         return self._grey(crop_to_grid(self.augment(x, generator)), generator)
+
+    def _permutations_on(self, device: torch.device) -> Tensor:
+        self.permutations = self.permutations.to(device)  # once: a copy at every step would wait for the device
+        return self.permutations
 
     def _grey(self, x: Tensor, generator: torch.Generator) -> Tensor:
         return grey_tiles(x, self.settings.grey, generator, self.settings.colours)

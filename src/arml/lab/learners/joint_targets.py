@@ -53,10 +53,10 @@ class JointTargets(Learner[AttributeBatch]):
         features = network.features(self.augment(torch.cat([batch.x, batch.aux_x]), generator))
         few, many = features[: len(batch.x)], features[len(batch.x) :]
         main = main_loss(self.main, network.head("class", few), batch.y)
-        return main, self.aux.losses(network.head("aux", many), batch.aux_y)
+        return main, self.aux.losses(network.head("aux", many), batch.aux_y, batch.aux_counts)
 
 
 def main_loss(main: Attributes, outputs: Tensor, labels: Tensor) -> Tensor:
     """The loss of the one target in ``main``; all ``labels`` [B] are present."""
-    (loss,) = main.losses(outputs, labels.unsqueeze(1)).values()
+    (loss,) = main.losses(outputs, labels.unsqueeze(1), torch.tensor([len(labels)])).values()
     return loss

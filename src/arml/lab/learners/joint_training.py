@@ -75,6 +75,7 @@ class Baseline(SourceTasks):
     """
 
     train_on_main = False
+    calls_trunk = False
 
     def losses(
         self, network: Network, batch: DomainBatch, step: int, generator: torch.Generator

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -74,9 +75,9 @@ def make_losses(network: Network, learner: Learner[Any], device: torch.device) -
     if num_processes() == 1:
         return losses
     # BatchNorm's statistics are averaged where they are needed: before evaluations and checkpoints.
-    return DistributedDataParallel(
-        losses, device_ids=[device] if device.type == "cuda" else None, broadcast_buffers=False
-    )
+    known = signature(DistributedDataParallel).parameters
+    unsent = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"  # its older name
+    return DistributedDataParallel(losses, [device] if device.type == "cuda" else None, **{unsent: False})
 
 
 def seed_step(seed: int, step: int, part: Part) -> None:

@@ -23,6 +23,9 @@ class Part(NamedTuple):
 _part: ContextVar[Part] = ContextVar("part", default=Part())  # noqa: B039 -- a tuple cannot change
 
 
+_sizes: ContextVar[tuple[int, ...]] = ContextVar("sizes", default=())
+
+
 @contextmanager
 def draw_part(part: Part) -> Iterator[None]:
     """Inside, batches and random numbers are those of one part."""
@@ -38,6 +41,26 @@ def present_part() -> Part:
     return _part.get()
 
 
+@contextmanager
+def draw_for(*sizes: int) -> Iterator[None]:
+    """Inside, random numbers are for several batches one after the other; this process has ``sizes`` examples of each.
+
+    >>> def draw():
+    ...     return draw_integers(0, 99, 3, torch.Generator().manual_seed(0))
+    >>> with draw_for(1, 2), draw_part(Part(0, of=2)):  # of 6 numbers, 2 are for the first batch
+    ...     draw()
+    tensor([44, 67, 60])
+    >>> with draw_for(1, 2), draw_part(Part(1, of=2)):
+    ...     draw()
+    tensor([39, 63, 40])
+    """
+    token = _sizes.set(sizes)
+    try:
+        yield
+    finally:
+        _sizes.reset(token)
+
+
 def take_part(rows: Tensor) -> Tensor:
     """The part of ``rows`` [B, ...] that this process has: equally many for each.
 
@@ -45,6 +68,14 @@ def take_part(rows: Tensor) -> Tensor:
     ...     take_part(torch.arange(6))
     tensor([3, 4, 5])
     """
+    of, sizes = _part.get().of, _sizes.get()
+    if of == 1:
+        return rows
+    batches = rows.split([of * size for size in sizes]) if of * sum(sizes) == len(rows) and sizes else (rows,)
+    return torch.cat([_take_part(batch) for batch in batches])
+
+
+def _take_part(rows: Tensor) -> Tensor:
     rank, of = _part.get()
     if len(rows) % of:
         raise ValueError(

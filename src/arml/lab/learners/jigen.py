@@ -8,12 +8,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from arml.lab.data.batches import DomainBatch
+from arml.lab.data.draws import draw_for
 from arml.lab.learners.base import AugmentExamples
 from arml.lab.learners.joint_training import (
     DomainLearner,
     all_images,
     all_labels,
     domain_means,
+    domain_sizes,
     leave_out_target,
     steering_loss,
 )
@@ -94,8 +96,9 @@ class JiGen(DomainLearner):
         """One pass over the sources' images, shuffled and not, and one over the target's that leaves no trace."""
         del step
         sources = leave_out_target(batch)
-        order = self._orders(sources, generator)
-        cut = self._grey(self.images(sources, order, generator), generator)
+        with draw_for(*domain_sizes(sources)):
+            order = self._orders(sources, generator)
+            cut = self._grey(self.images(sources, order, generator), generator)
         with watch_statistics(network, needed=len(batch.y) > 0) as statistics:
             features = network.features(shuffle_tiles(cut, self._permutations_on(order.device)[order]))
         classes = self._class_losses(network.head("class", features), order, sources)

@@ -1,6 +1,7 @@
 """One of the processes of torchrun: trains the runs that are named into a folder, or fails where it is told to."""
 
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,21 +34,16 @@ RUNS: dict[str, Run] = {
     "domains": replace(DG, method="gated_arml"),
     "baseline": replace(DG, learner="baseline", method="arml"),
     "jigen": replace(DG, learner="jigen", method="arml"),
-    "dsam": replace(DG, learner="dsam", method="uniform", network="small-8", bn_momentum=0.0),
     "world": replace(WORLD, batch_main=20, batch_aux=20),
 }
 """In float64. Without BatchNorm, whose statistics are those of each process's own examples."""
-del RUNS["dsam"]  # its modules need the blocks of a network with BatchNorm
 MORE: dict[str, Run] = {
-    "fada": replace(DG, learner="fada", method="arml"),
-    "shape_bias": replace(DG, learner="shape_bias", method="arml"),
-    "odd": replace(SSL, batch_labelled=7),
     "dropout": replace(MLC, dropout=0.5),
-    "batchnorm": replace(SSL, network="small-8", precision="fp32"),
 }
+"""Runs that differ from those of one process."""
 
 
-class Stop(Exception):
+class StopError(Exception):
     """Ends training in the middle."""
 
 
@@ -61,15 +57,14 @@ def train_named(name: str, root: Path, *, stop_at: int | None = None, fail: int 
         after_step(network)
         steps.append(1)
         if len(steps) == stop_at:
-            raise Stop
+            raise StopError
         if len(steps) == 3 and process_rank() == fail:
+            (root / "failed").touch()
             raise ValueError("the data of this process are broken")
 
-    parts.learner.after_step = end_of_step  # type: ignore[method-assign]
-    try:
+    parts.learner.after_step = end_of_step
+    with suppress(StopError):
         train(run, parts, root / name, resume=True)
-    except Stop:
-        (root / name / "stopped").touch()
 
 
 def main(root: Path, *words: str) -> None:

@@ -120,7 +120,14 @@ ORDER = {
         "world_batches",
     ],
     "arml.lab.learners": ["base", "ramp", "distances", "joint_training", "jigen", "joint_targets", "fork_merge"],
-    "arml.lab.experiments": ["domain_runs", "multi_label_runs", "semi_supervised_runs", "demo_runs", "suite_runs"],
+    "arml.lab.experiments": [
+        "domain_runs",
+        "multi_label_runs",
+        "semi_supervised_runs",
+        "demo_runs",
+        "suite_runs",
+        "every_learner",
+    ],
     "arml.lab.build": [
         "fingerprints",
         "method_file",

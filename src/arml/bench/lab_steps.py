@@ -20,7 +20,7 @@ from arml.bench.timing import Plan, Tick, peak_bytes
 from arml.lab.data.draws import draw_part
 from arml.lab.processes import present_processes
 from arml.lab.run import Run
-from arml.lab.train import Parts, descend, losses_of
+from arml.lab.train import Parts, autocast_of, descend, losses_of
 
 CASES = (
     *(("ssl", learner) for learner in ("supervised", "pi_model", "mean_teacher", "vat", "pseudo_label", "s4l")),
@@ -71,7 +71,8 @@ def _timed_step(parts: Parts[Any], step: int, read: Callable[[], float]) -> dict
         begin = read()
         batch = parts.batches.next()
         got = read()
-        losses = parts.losses(batch, step, parts.generator)
+        with autocast_of(parts):
+            losses = parts.losses(batch, step, parts.generator)
         computed = read()
     main, aux = losses
     parts.optimizer.zero_grad()

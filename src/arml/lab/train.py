@@ -114,11 +114,12 @@ class StepLosses(NamedTuple):
 def losses_of(parts: Parts[B], step: int) -> StepLosses:
     """The losses on the next batch, or on this process's part of it."""
     batch = parts.batches.next()
-    with _autocast(parts):
+    with autocast_of(parts):
         return StepLosses(*parts.losses(batch, step, parts.generator))
 
 
-def _autocast(parts: Parts[Any]) -> AbstractContextManager[Any]:
+def autocast_of(parts: Parts[Any]) -> AbstractContextManager[Any]:
+    """The precision of the passes of a run."""
     return nullcontext() if parts.autocast is None else torch.autocast(parts.device.type, parts.autocast)
 
 

@@ -16,32 +16,19 @@ from second_device import DEVICE, SecondDevice, draw_on_device, waits
 from arml.lab.build import Folders, complete
 from arml.lab.build.settings import MAKERS
 from arml.lab.build.skeleton import assemble
-from arml.lab.catalogue import LEARNERS
 from arml.lab.data import draws, placement
-from arml.lab.experiments.suite_runs import world_run
+from arml.lab.experiments.every_learner import every_learner
 from arml.lab.run import Run
-from arml.lab.run_kinds import RUN_TYPES
 from arml.lab.train import Parts, descend, losses_of
-from arml.lab.worlds import WORLDS
 
 STEPS = 4
-SMALL = {"batch_labelled": 8, "batch_unlabelled": 8, "batch_main": 8, "batch_aux": 8, "batch_source": 8}
 
 
 def every_run() -> dict[str, Run]:
     """One run per learner. Weights are updated at steps 0 and 3; FADA's last stage begins at step 2."""
-    runs = {}
-    for setting, learners in LEARNERS.items():
-        for learner, facts in learners.items():
-            method = "arml" if facts.weighted else "uniform"
-            run = RUN_TYPES[setting]() if setting != "suite" else world_run(next(iter(WORLDS.values())), seed=0)
-            sizes = {name: size for name, size in SMALL.items() if hasattr(run, name)}
-            run = replace(run, learner=learner, method=method, every=3, steps=STEPS, **sizes)
-            run = replace(run, network="mlp-16", dropout=0.0) if setting == "mlc" else run
-            runs[f"{setting} {learner}"] = complete(run)
-    runs["ssl s4l agreement"] = replace(runs["ssl s4l"], method="agreement")
-    runs["ssl s4l arml_full"] = replace(runs["ssl s4l"], method="arml_full")
-    return runs
+    runs = {name: complete(run) for name, run in every_learner(STEPS, every=3).items()}
+    more = {f"ssl s4l {method}": replace(runs["ssl s4l"], method=method) for method in ("agreement", "arml_full")}
+    return runs | more
 
 
 def train(parts: Parts) -> dict[str, list]:

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -42,23 +43,39 @@ def lab_steps(cases: Sequence[tuple[str, str]], batch: int | None, plan: Plan, t
 
 
 def measure_step(run: Run, plan: Plan) -> LabStep:
-    """Medians over ``plan.repeats`` steps after one that warms up, then one step that counts its operations."""
+    """Medians over ``plan.repeats`` steps after one that warms up, then one step that counts its memory."""
     parts = make_parts(run, torch.device(plan.device))
     parts.network.train()
     taken = [_timed_step(parts, step, plan.read_clock) for step in range(1 + plan.repeats)][1:]
     parts_of_step = {name: median(one[name] for one in taken) for name in taken[0]}
-    with FlopCounterMode(display=False) as flops:
-        _step(parts, 1)
     peak = peak_bytes(lambda: _step(parts, 2), plan.device)
     seconds = sum(parts_of_step.values())
     bare = parts_of_step[FORWARD] + parts_of_step[BACKWARD]
     images = sum(sampler.batch_size for sampler in parts.batches.samplers.values())
     shares = {name: parts_of_step[name] / seconds for name in (DATA, LOSSES, OPTIMISER)}
-    total = flops.get_total_flops() / 1e9
     return LabStep(
         run.setting, run.line().learner, run.network, images, plan.threads, 1, plan.repeats, 1000 * seconds,
-        seconds / bare, shares[DATA], shares[LOSSES], shares[OPTIMISER], total, peak,
+        seconds / bare, shares[DATA], shares[LOSSES], shares[OPTIMISER], step_gflops(run), peak,
     )  # fmt: skip
+
+
+def step_gflops(run: Run) -> float:
+    """Floating point operations of a step with equal weights, in 10^9, counted on torch's device ``meta``.
+
+    It computes nothing, so that the paper's batches take no time. Learners that do not work there count on the CPU.
+    """
+    fixed = replace(run, method="uniform")
+    try:
+        return _count_gflops(make_parts(fixed, torch.device("meta")))
+    except RuntimeError:
+        return _count_gflops(make_parts(fixed))
+
+
+def _count_gflops(parts: Parts[Any]) -> float:
+    parts.network.train()
+    with FlopCounterMode(display=False) as flops:
+        _step(parts, 0)
+    return flops.get_total_flops() / 1e9
 
 
 def _step(parts: Parts[Any], step: int) -> None:

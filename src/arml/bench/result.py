@@ -212,7 +212,7 @@ class LabStep:
     optimiser: float
     """Share for the steps of the optimiser and the teacher."""
     gflops: float
-    """Floating point operations of the step in 10^9, with those of its update of the weights, if it has one."""
+    """Floating point operations of the step in 10^9, with equal weights."""
     peak_bytes: int
 
 

@@ -77,7 +77,8 @@ def make_losses(network: Network, learner: Learner[Any], device: torch.device) -
     # BatchNorm's statistics are averaged where they are needed: before evaluations and checkpoints.
     known = signature(DistributedDataParallel).parameters
     unsent = "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers"  # its older name
-    return DistributedDataParallel(losses, [device] if device.type == "cuda" else None, **{unsent: False})
+    options: dict[str, Any] = {unsent: False}
+    return DistributedDataParallel(losses, [device] if device.type == "cuda" else None, **options)
 
 
 def seed_step(seed: int, step: int, part: Part) -> None:

@@ -26,8 +26,9 @@ def every_learner(steps: int, every: int) -> dict[str, Run]:
 
 
 def _tiny(setting: str, learner: str, method: str, steps: int, every: int) -> Run:
-    run = world_run(next(iter(WORLDS.values())), seed=0) if setting == "suite" else RUN_TYPES[setting]()
+    run: Any = world_run(next(iter(WORLDS.values())), seed=0) if setting == "suite" else RUN_TYPES[setting]()
     known: dict[str, Any] = {"network": "mlp-16", "dropout": 0.0} if setting == "mlc" else {}
     if setting != "suite":  # a world has its own
         known |= {name: BATCH for name in vars(run) if name.startswith("batch_") and name != "batch_target"}
-    return replace(run, learner=learner, method=method, steps=steps, every=every, **known)
+    made: Run = replace(run, learner=learner, method=method, steps=steps, every=every, **known)
+    return made

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help setup demo test test-all test-long coverage browser lint types bench docs build clean
+.PHONY: help setup demo test test-all test-long coverage browser lint types bench gpu-check docs build clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -49,6 +49,9 @@ types: $(INSTALLED)  ## mypy, strict
 bench: $(INSTALLED)  ## cost of an update against the number of tasks
 	$(BIN)/python benchmarks/step.py
 	$(BIN)/arml bench
+
+gpu-check: $(INSTALLED)  ## every learner on your GPU against the CPU, speed and memory; DEVICE=cuda:1 chooses one
+	$(BIN)/python tools/gpu_check.py --device $(or $(DEVICE),auto)
 
 docs: $(INSTALLED)   ## the documentation as HTML in docs/_build; a warning is an error
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

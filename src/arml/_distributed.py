@@ -1,13 +1,13 @@
 """Means over the processes of ``torch.distributed``. A single process sends nothing and changes nothing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 
 Group: TypeAlias = Any
 """A ``torch.distributed.ProcessGroup``, a class that not every build of torch has; ``None``: all processes."""
@@ -37,6 +37,11 @@ def num_processes() -> int:
     return dist.get_world_size(_group.get()) if dist.is_available() and dist.is_initialized() else 1
 
 
+def process_rank() -> int:
+    """The number of this process among those that train together; 0 without ``torch.distributed``."""
+    return dist.get_rank(_group.get()) if dist.is_available() and dist.is_initialized() else 0
+
+
 def mean_over_processes(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Each tensor averaged over all processes, in one all-reduce for the whole sequence.
 
@@ -57,6 +62,33 @@ def mean_of_numbers(tensors: Sequence[Tensor]) -> list[Tensor]:
     if num_processes() == 1:
         return list(tensors)
     return mean_over_processes([tensor.double() for tensor in tensors])
+
+
+def largest_over_processes(tensor: Tensor) -> Tensor:
+    """The largest value of every entry over all processes."""
+    if num_processes() == 1:
+        return tensor
+    largest = tensor.clone()
+    with _explain_silence():
+        dist.all_reduce(largest, dist.ReduceOp.MAX, group=_group.get())
+    return largest
+
+
+def average_gradients(parameters: Iterable[Tensor]) -> None:
+    """Averages ``.grad`` over all processes, for a network outside ``DistributedDataParallel``."""
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    for gradient, mean in zip(gradients, mean_over_processes(gradients) if gradients else [], strict=True):
+        if mean is not gradient:
+            gradient.copy_(mean)
+
+
+@torch.no_grad()
+def average_buffers(module: nn.Module) -> None:
+    """Averages buffers over all processes: BatchNorm's running statistics, of each process's own examples."""
+    buffers = [buffer for buffer in module.buffers() if buffer.is_floating_point()]
+    if buffers and num_processes() > 1:
+        for buffer, mean in zip(buffers, mean_over_processes(buffers), strict=True):
+            buffer.copy_(mean)
 
 
 def gather(answer: object) -> list[Any]:

@@ -45,14 +45,20 @@ def weighted_sum(losses: Sequence[Tensor], factors: Sequence[float]) -> Tensor:
     """
     if 0.0 in factors:
         pairs = zip(losses, factors, strict=True)
-        losses = [loss if f or math.isfinite(loss.item()) else silence(loss) for loss, f in pairs]
+        losses = [loss if f or _is_known_finite(loss) else silence(loss) for loss, f in pairs]
     if not 1 < len(losses) <= FEW or not _are_alike(losses):
         chosen = torch.stack(fill_missing(losses))
-        return (torch.tensor(factors, dtype=torch.float64).to(chosen) * chosen).sum()
+        weights = torch.tensor(factors, dtype=torch.float64).to(chosen.dtype)
+        return (weights.to(chosen.device, non_blocking=True) * chosen).sum()
     total = losses[0] if factors[0] == 1 else factors[0] * losses[0]
     for loss, factor in zip(losses[1:], factors[1:], strict=True):
         total = torch.add(total, loss, alpha=factor)  # one operation and one node, where f * loss + total has two
     return total
+
+
+def _is_known_finite(loss: Tensor) -> bool:
+    """Whether ``loss`` is finite. On an accelerator nobody looks: reading a number would wait for the whole pass."""
+    return loss.device.type == "cpu" and math.isfinite(loss.item())
 
 
 def silence_aux(losses: Sequence[Tensor | None]) -> list[Tensor | None]:

@@ -279,8 +279,9 @@ class Reweighter(nn.Module):
         joint = self._joint_loss(batch.losses, batch.counts)
         scaled: Tensor = joint if scaler is None else scaler.scale(joint)
         # Without an update, gradients may not be finite; with another scale, they may have lost small numbers.
-        same_scale = scaler is None or read_scale(self.loss_scale) == read_scale(scaler)
-        reusable = closure is None and steer is None and same_scale and self.signals is not before
+        updated = self.signals is not before  # asked first: reading a scale waits for the device
+        same_scale = updated and (scaler is None or read_scale(self.loss_scale) == read_scale(scaler))
+        reusable = closure is None and steer is None and same_scale
         kept = find_reusable(keeper, batch.losses) if reusable else None
         if kept is None:
             keeper.last = None  # gradients of all tasks would only take memory during the pass

@@ -26,6 +26,7 @@ from torch import Tensor
 from arml.lab.data.batches import AttributeBatches, Sampler
 from arml.lab.data.table import scaler_of, target_of
 from arml.lab.data.targets import Target
+from arml.lab.hardware import choose_device
 from arml.lab.learners.joint_targets import JointTargets, MainTarget, no_augmentation
 from arml.lab.models.mlp import mlp
 from arml.lab.models.network import Network
@@ -76,7 +77,8 @@ class _Estimator(ABC):
             aux_scale: multiplies every auxiliary loss.
             standardize: scale features to mean 0 and variance 1 over the training rows; constant features become 0.
             random_state: an integer makes training repeatable.
-            device: where to train, such as ``"cuda"``; ``None``: the CPU, where the trained network ends up anyway.
+            device: where to train: ``"auto"``, ``"cpu"``, ``"cuda"``, ``"mps"``; ``"auto"`` is the best there is.
+                ``None``: the CPU, where the trained network ends up anyway.
         """
         self.method = method
         self.hidden = hidden
@@ -145,7 +147,7 @@ class _Estimator(ABC):
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             network = Network(mlp(num_inputs, self.hidden, num_layers=self.layers), self.hidden, heads)
-        return network.to(self.device)
+        return network.to(choose_device(self.device or "cpu"))
 
     def _reweighter(self, network: Network, tasks: tuple[str, ...]) -> Reweighter | None:
         if not tasks:
@@ -158,7 +160,9 @@ class _Estimator(ABC):
         pools = [(~targets.labels.isnan()).any(dim=1).nonzero().flatten() for targets in (self._main, second)]
         main, aux = (Sampler(pool, min(self.batch_size, len(pool)), seed + i) for i, pool in enumerate(pools))
         y, aux_y = self._main.labels[:, 0], second.labels
-        return AttributeBatches(x.to(self.device), y, aux_y, main=main, aux=aux, preprocess=lambda rows: rows)
+        return AttributeBatches(
+            x.to(choose_device(self.device or "cpu")), y, aux_y, main=main, aux=aux, preprocess=lambda rows: rows
+        )
 
     def _inputs(self, x: Array) -> Tensor:
         return torch.tensor(x if self.scaler_ is None else self.scaler_.transform(x))

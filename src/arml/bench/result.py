@@ -189,6 +189,34 @@ class ProcessCost:
 
 
 @dataclass(frozen=True)
+class LabStep:
+    """A whole step of ``arml train``, with equal or learned weights as in the paper's protocol."""
+
+    setting: str
+    learner: str
+    network: str
+    images: int
+    """Examples per step, as the samplers draw them."""
+    threads: int
+    processes: int
+    n: int
+    """The number of steps."""
+    ms: float
+    """Median of the milliseconds."""
+    ratio: float
+    """The step relative to the passes of the trunk in it, forwards and backwards."""
+    data: float
+    """Share of the time for reading examples."""
+    losses: float
+    """Share for augmentation, heads and losses."""
+    optimiser: float
+    """Share for the steps of the optimiser and the teacher."""
+    gflops: float
+    """Floating point operations of the step in 10^9, with equal weights."""
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
 class Result:
     """Everything that was measured; parts that were not are empty."""
 
@@ -204,6 +232,9 @@ class Result:
     scaling: tuple[ScaledCost, ...] = ()
     processes: tuple[ProcessCost, ...] = ()
     recommended: tuple[RecommendedStep, ...] = ()
+    lab: tuple[LabStep, ...] = ()
+    lab_processes: tuple[float, ...] = ()
+    """Seconds of a step of supervised learning with WRN-28-2 on one and on two processes that share the batch."""
 
     def timing(self, kind: str, name: str, num_aux: int) -> StepCost | None:
         """The measurement of one case, if it exists."""
@@ -252,13 +283,14 @@ def read_result(path: Path) -> Result:
         "scaling": ScaledCost,
         "processes": ProcessCost,
     }
-    later = {"recommended": RecommendedStep}  # files of older versions lack it
+    later = {"recommended": RecommendedStep, "lab": LabStep}  # files of older versions lack them
     try:
         made = {name: tuple(part(**one) for one in found[name]) for name, part in parts.items()}
         made |= {name: tuple(part(**one) for one in found.get(name, ())) for name, part in later.items()}
         return replace(
             Result(found["settings"], found["environment"]),
             **made,  # type: ignore[arg-type]
+            lab_processes=tuple(found.get("lab_processes", ())),
         )
     except (KeyError, TypeError) as error:
         names = ", ".join(part.name for part in fields(Result))

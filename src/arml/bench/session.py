@@ -8,10 +8,11 @@ from typing import Any, Literal, TypeAlias
 
 import torch
 
-from arml.bench import processes, recommended_run, scaling, step_profile, whole_run
+from arml.bench import lab_steps, processes, recommended_run, scaling, step_profile, whole_run
 from arml.bench.contenders import contenders
 from arml.bench.cost_targets import FEW, MANY
 from arml.bench.costs import kind_costs
+from arml.bench.made_data import paper_run
 from arml.bench.peers import has_torchjd
 from arml.bench.problems import FLASH, MLP, RESNET, TRANSFORMER, WRN, Kind
 from arml.bench.result import Result
@@ -26,11 +27,14 @@ KINDS: dict[KindName, Kind] = {
     "transformer": TRANSFORMER,
     "flash": FLASH,
 }
-PartName = Literal["schedule", "recommended", "phases", "scaling", "processes"]
+PartName = Literal["schedule", "recommended", "phases", "scaling", "processes", "lab"]
 TASKS_ON_PROCESSES = 10
 """K on several processes: each process has its own network, and one backward pass per task takes long."""
 ROUNDS_ON_PROCESSES = 6
 """The largest number of rounds on several processes."""
+
+ROUNDS_IN_LAB = 5
+"""The largest number of steps of each learner: those of the paper take long on a CPU."""
 
 WatchStage: TypeAlias = Callable[[str], AbstractContextManager[Tick]]
 """Entered with a title around everything that takes time; yields what to call after every turn."""
@@ -57,13 +61,14 @@ class Session:
     """Inputs per batch; unless given, each network has its own number."""
     parts: tuple[PartName, ...] | None = None
     """What else to measure: whole runs, the recommended method, where the time of a step goes, other batches and sizes,
-    several processes. All of them unless given; with --quick, the first two."""
+    several processes, whole steps of arml train on one and two processes. The first five unless given; with --quick,
+    the first two. lab alone measures no networks unless --kinds names them."""
     quick: bool = False
     """A look in less than a minute: small batches, few rounds, ARML only, nothing that gets slow with many tasks."""
 
     def chosen_kinds(self) -> list[Kind]:
         """The networks to measure on."""
-        usual = [name for name in KINDS if not (self.quick and name == "wrn")]
+        usual = [name for name in KINDS if not (self.quick and name == "wrn") and self.parts != ("lab",)]
         return [KINDS[name] for name in (usual if self.kinds is None else self.kinds)]
 
     def chosen_num_aux(self) -> tuple[int, ...]:
@@ -163,10 +168,26 @@ def _add_processes(result: Result, session: Session, watch: WatchStage) -> Resul
     return replace(result, processes=(*alone, *together))
 
 
+def _add_lab(result: Result, session: Session, watch: WatchStage) -> Result:
+    plan = replace(session.plan(), repeats=min(ROUNDS_IN_LAB, session.plan().repeats))
+    cases = lab_steps.QUICK_CASES if session.quick else lab_steps.CASES
+    with watch("steps of arml train") as tick:
+        found = lab_steps.lab_steps(cases, session.batch, plan, tick)
+    if session.device != "cpu" or session.threads > 1:
+        return replace(result, lab=tuple(found))
+    wrn = paper_run("ssl", "supervised", session.batch)
+    with watch("one and two processes") as tick:
+        tick(0, 2)
+        seconds = [lab_steps.process_seconds(wrn, number, plan.repeats) for number in (1, 2)]
+        tick(2, 2)
+    return replace(result, lab=tuple(found), lab_processes=tuple(seconds))
+
+
 PARTS: dict[PartName, Callable[[Result, Session, WatchStage], Result]] = {
     "schedule": _add_schedule,
     "recommended": _add_recommended,
     "phases": _add_phases,
     "scaling": _add_scaling,
     "processes": _add_processes,
+    "lab": _add_lab,
 }

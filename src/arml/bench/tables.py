@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from arml.bench.contenders import DUAL, FIXED, GRAPH
 from arml.bench.cost_targets import MOST, CostTarget
 from arml.bench.expected_traffic import expected_costs
+from arml.bench.lab_table import lab_sheet
 from arml.bench.process_tables import expected_sheet, processes_sheet
 from arml.bench.recommended_run import run_ratio
 from arml.bench.result import KindFacts, Result, StepCost
@@ -31,6 +32,7 @@ def sheets(result: Result, judged: Sequence[CostTarget]) -> list[Sheet]:
         operations_sheet(result),
         *(scaling_sheet(result, axis) for axis in dict.fromkeys(one.axis for one in result.scaling)),
         processes_sheet(result),
+        lab_sheet(result),
         *([expected_sheet(expected_costs(HUGE, MOST, every=every), HUGE, MOST, every)] if result.processes else []),
         targets_sheet(judged),
     )

@@ -14,6 +14,7 @@ from arml.cli.train import Preset, check_at_least_one
 from arml.lab.build import Folders, complete
 from arml.lab.build.settings import check_data
 from arml.lab.environment import data_folder
+from arml.lab.hardware import choose_device
 from arml.lab.run import Run
 from arml.lab.sweep import Outcome, run_all
 from arml.lab.trace import read
@@ -41,6 +42,8 @@ class Compare(Generic[R, T]):
     """Where to make the folders of runs. Finished runs found there are not repeated."""
     data_dir: Path = field(default_factory=data_folder)
     """Where data sets are. Default: the environment variable ARML_DATA, or data."""
+    device: str = "auto"
+    """Where to train: auto, cpu, cuda, cuda:NUMBER or mps; without a number, runs spread over all devices."""
     paper: bool = False
     """Also show the paper's own figures, where it has them."""
 
@@ -48,11 +51,12 @@ class Compare(Generic[R, T]):
 def run_compare(command: Compare[Run, Any], console: Console) -> int:
     """Trains what is missing, shows the tables and writes them as JSON; returns 1 if a run failed."""
     check_at_least_one("--seeds", command.seeds)
+    choose_device(command.device)  # refused before anything is read
     base = complete(command.run)
     runs = command.table_lines.runs(base, command.seeds)
     with plain_warnings(console), count_bar("reading data", console) as count:
         check_data(runs, Folders(command.data_dir, command.out / "cache"), count)
-    outcomes = run_with_progress(runs, command.out, command.data_dir, command.workers, console)
+    outcomes = run_with_progress(runs, command.out, command.data_dir, command.workers, console, command.device)
     finished = tables([read(o.folder / "record.jsonl") for o in outcomes if o.failure is None])
     print_tables(finished, console, paper=command.paper, protocol=f"--preset {command.preset}")
     path = command.out / f"compare-{base.setting}-{base.subject().dataset}.json"
@@ -61,7 +65,9 @@ def run_compare(command: Compare[Run, Any], console: Console) -> int:
     return report_failures(outcomes, console)
 
 
-def run_with_progress(runs: Sequence[Run], out: Path, data_dir: Path, workers: int, console: Console) -> list[Outcome]:
+def run_with_progress(
+    runs: Sequence[Run], out: Path, data_dir: Path, workers: int, console: Console, device: str = "auto"
+) -> list[Outcome]:
     """Trains all unfinished runs with a progress bar, and reports failures at once."""
     check_at_least_one("--workers", workers)
     with bar(console) as progress:
@@ -72,7 +78,7 @@ def run_with_progress(runs: Sequence[Run], out: Path, data_dir: Path, workers: i
             if outcome.failure is not None:
                 say(progress.console, f"failed: {outcome.run.name()}: {outcome.failure.strip().splitlines()[-1]}")
 
-        return run_all(runs, out, data_dir=data_dir, workers=workers, watch=watch)
+        return run_all(runs, out, data_dir=data_dir, workers=workers, device=device, watch=watch)
 
 
 def report_failures(outcomes: Sequence[Outcome], console: Console) -> int:

@@ -11,6 +11,8 @@ from rich.console import Console
 from arml.cli.progress import bar, count_bar, plain_warnings, say
 from arml.lab.build import Folders, build, complete
 from arml.lab.environment import data_folder
+from arml.lab.hardware import choose_device
+from arml.lab.processes import join_processes
 from arml.lab.run import Run, is_done
 from arml.lab.trace import Record, read, result
 from arml.lab.train import Parts, train
@@ -35,6 +37,9 @@ class Train(Generic[R]):
     """Continue from the last checkpoint, if there is one. Without it an unfinished run starts again."""
     threads: int = 1
     """Number of torch threads. One is fastest for small networks."""
+    device: str = "auto"
+    """Where to train: auto, cpu, cuda, cuda:NUMBER or mps; auto is the best there is. With torchrun, several processes
+    train the run together."""
 
 
 def check_at_least_one(option: str, value: int) -> None:
@@ -46,6 +51,12 @@ def check_at_least_one(option: str, value: int) -> None:
 def run_train(command: Train[Run], console: Console) -> int:
     """Trains with a progress bar and says where the record is."""
     check_at_least_one("--threads", command.threads)
+    device = choose_device(command.device)
+    with join_processes(device) as part:
+        return _run_in_process(command, device, console if part.rank == 0 else Console(quiet=True))
+
+
+def _run_in_process(command: Train[Run], device: torch.device, console: Console) -> int:
     run = complete(command.run)
     folder = command.out / run.name()
     if is_done(folder):
@@ -54,7 +65,7 @@ def run_train(command: Train[Run], console: Console) -> int:
     else:
         torch.set_num_threads(command.threads)
         with plain_warnings(console), count_bar("reading data", console) as count:
-            parts = build(run, Folders(command.data_dir, command.out / "cache"), count)
+            parts = build(run, Folders(command.data_dir, command.out / "cache"), count, device=device)
         outcome = _train_with_progress(run, parts, folder, console, resume=command.resume)
     say(console, f"test error {outcome['test_error']:.2f} % (last step {outcome['test_error_last']:.2f} %)")
     say(console, f"step {outcome['step']}, validation error {outcome['validation_error']:.2f} %; {run.protocol()}")

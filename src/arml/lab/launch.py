@@ -5,9 +5,12 @@ from pathlib import Path
 
 from arml.lab.build import Folders, build, complete
 from arml.lab.environment import data_folder
+from arml.lab.hardware import choose_device
+from arml.lab.journal import Watch
+from arml.lab.processes import join_processes
 from arml.lab.run import Run, is_done
 from arml.lab.trace import Record, read, result
-from arml.lab.train import Watch, train
+from arml.lab.train import train
 
 
 def train_run(
@@ -16,6 +19,7 @@ def train_run(
     *,
     data_dir: Path | str | None = None,
     resume: bool = True,
+    device: str = "auto",
     watch: Watch = lambda _: None,
 ) -> Record:
     """Trains ``run`` in a folder of its own below ``out`` and returns its result. A finished run is not repeated.
@@ -25,6 +29,7 @@ def train_run(
         out: where the folder of the run is made; its name follows from the run.
         data_dir: where data sets are; ``None``: the environment variable ARML_DATA, or ``data``.
         resume: continue from the last checkpoint, if there is one.
+        device: where to train: auto, cpu, cuda, cuda:1, mps; auto is the best there is.
         watch: is shown every record as it is written.
 
     Returns:
@@ -35,17 +40,20 @@ def train_run(
     if is_done(folder):
         return result(read(folder / "record.jsonl").records) or {}
     folders = Folders(data_folder() if data_dir is None else Path(data_dir), Path(out) / "cache")
-    return train(run, build(run, folders), folder, resume=resume, watch=watch)
+    place = choose_device(device)
+    with join_processes(place):
+        return train(run, build(run, folders, device=place), folder, resume=resume, watch=watch)
 
 
-def train_in_worker(run: Run, folder: Path, *, data_dir: Path) -> None:
+def train_in_worker(run: Run, folder: Path, *, data_dir: Path, device: str = "auto") -> None:
     """Trains one of many runs in a process of its own, and continues from its checkpoint if there is one.
 
     Warnings go to a file beside the record: nobody could read them among those of other runs, below a progress bar.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        train(run, build(run, Folders(data_dir, folder.parent / "cache")), folder, resume=True)
+        parts = build(run, Folders(data_dir, folder.parent / "cache"), device=choose_device(device))
+        train(run, parts, folder, resume=True)
     if caught:
         texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
         (folder / "warnings.txt").write_text("\n".join(texts) + "\n")

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from arml.lab.catalogue import GRID_SEARCH, method_names
 
@@ -93,6 +93,10 @@ class Run(ABC):
     """Steps between two recorded steps."""
     checkpoint_every: int = 100
     """Steps between two checkpoints."""
+    precision: Literal["fp32", "bf16", "fp16", "fp64"] = "fp32"
+    """Precision of the passes. bf16 and fp16 keep parameters in fp32 (autocast); fp64 is for exact comparisons."""
+    compile: bool = False
+    """Compile the trunk with torch.compile, where that works with the learner. The first steps then take longer."""
 
     def __post_init__(self) -> None:
         """Refuses numbers that no run can have."""
@@ -108,7 +112,7 @@ class Run(ABC):
 
     def name(self) -> str:
         """The name of the run's folder: readable, and unique by a hash of all fields."""
-        described = json.dumps({"setting": self.setting, **asdict(self)}, sort_keys=True)
+        described = json.dumps({"setting": self.setting, **self.described()}, sort_keys=True)
         subject, line = self.subject(), self.line()
         words = [subject.dataset, subject.main, f"{subject.labels:g}", *line, str(self.seed)]
         digest = hashlib.sha256(described.encode()).hexdigest()[:10]
@@ -116,6 +120,11 @@ class Run(ABC):
         return "-".join(
             "".join(c if c.isalnum() or c in "_." else "_" for c in word) for word in [*words, digest] if word
         )
+
+    def described(self) -> dict[str, Any]:
+        """All fields, as records have them. What was added later is left out at its default: old names stay."""
+        usual = {"precision": "fp32", "compile": False}
+        return {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
 
     @abstractmethod
     def subject(self) -> Subject:

@@ -34,6 +34,7 @@ def run_all(
     *,
     data_dir: Path | None = None,
     workers: int = 2,
+    device: str = "auto",
     work: Work | None = None,
     watch: Callable[[Outcome], None] = lambda _: None,
 ) -> list[Outcome]:
@@ -44,11 +45,12 @@ def run_all(
         root: where the folders of runs are made. The folder of a failed run says why, in ``failure.txt``.
         data_dir: where data sets are; ``None``: the environment variable ARML_DATA, or ``data``.
         workers: how many processes train at the same time.
+        device: where to train: auto, cpu, cuda, cuda:1, mps; without a number, runs spread over all devices.
         work: what a process does with a run; ``None``: train it.
         watch: is shown every outcome at once.
     """
     root.mkdir(parents=True, exist_ok=True)
-    work = work or partial(train_in_worker, data_dir=data_folder() if data_dir is None else data_dir)
+    work = work or partial(train_in_worker, data_dir=data_folder() if data_dir is None else data_dir, device=device)
     outcomes = [Outcome(run, root / run.name(), None) for run in runs if is_done(root / run.name())]
     for outcome in outcomes:
         watch(outcome)

@@ -2,8 +2,9 @@
 
 import json
 import os
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from arml.lab.environment import environment
@@ -19,14 +20,16 @@ class Trace:
     Lines hold no times: a run that was killed and resumed leaves exactly the bytes of one that was not.
     """
 
-    def __init__(self, path: Path, run: Run, position: int = 0) -> None:
-        """Starts a new record, or continues at ``position`` of the one in ``path``."""
+    def __init__(
+        self, path: Path, run: Run, position: int = 0, hardware: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Starts a new record, or continues at ``position`` of the one in ``path``; ``hardware``: what trains it."""
         self._file = path.open("r+b" if position else "wb")
         if position:
             self._file.truncate(position)
             self._file.seek(position)
         else:
-            self.write({"setting": run.setting, "run": asdict(run), "environment": environment()})
+            self.write({"setting": run.setting, "run": run.described(), "environment": {**environment(), **hardware}})
 
     def write(self, record: Record) -> None:
         """Adds a line."""

@@ -2,8 +2,8 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
@@ -11,25 +11,29 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.amp import GradScaler
 from torch.optim import Optimizer
-from torch.utils.tensorboard import SummaryWriter
 
+from arml._distributed import average_buffers, gather, mean_of_numbers, process_rank
 from arml.gradients import alignment
 from arml.lab.data.base import Images
 from arml.lab.data.batches import Batches
+from arml.lab.data.draws import draw_part
+from arml.lab.hardware import CPU, describe_device, random_state, set_random_state
+from arml.lab.journal import Journal, Watch
 from arml.lab.learners.base import Learner
 from arml.lab.models.network import Network
+from arml.lab.processes import check_sharing, make_losses, present_processes, seed_step
 from arml.lab.run import Run
 from arml.lab.trace import Record, Trace
 from arml.langevin import Langevin
+from arml.precision import read_scale
 from arml.reweighter import Reweighter
 
 MOST_EXAMPLES, MOST_BYTES = 500, 24 * 2**20
 """Examples that are evaluated together, and their size as float32; feature maps take a multiple of it."""
 
 B = TypeVar("B")
-Watch = Callable[[Record], None]
-"""Receives every record as it is written, for progress bars."""
 Metrics = dict[str, float]
 """The quality of a network, by name; ``"error"``, in %, is always there."""
 Evaluate = Callable[[Network], Metrics]
@@ -57,33 +61,45 @@ class Parts(Generic[B]):
     """Only networks after this many steps are candidates: earlier ones are not yet what the learner aims at."""
     yardsticks: Callable[[], Metrics] = dict
     """Measures the errors of simple models with the same labels, by name; none where they make no sense."""
+    device: torch.device = CPU
+    """Where the network is."""
+    autocast: torch.dtype | None = None
+    """The precision of passes, if it is lower than that of the parameters."""
+    scaler: GradScaler | None = None
+    """Multiplies losses, so that gradients in float16 do not vanish."""
+
+    def __post_init__(self) -> None:
+        self.losses = make_losses(self.network, self.learner, self.device)
 
 
 def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watch: Watch = lambda _: None) -> Record:
-    """Trains for ``run.steps`` steps, chooses the network on validation examples, then uses the test examples once."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Trains for ``run.steps`` steps, chooses the network on validation examples, then uses the test examples once.
+
+    Inside ``torch.distributed``, all processes train this run together, and the first one writes.
+    """
+    part = present_processes()
+    check_sharing(parts.learner, part)
     state = TrainingState.load(folder, parts) if resume else TrainingState()
-    path = folder / "record.jsonl"
-    with Trace(path, run, state.position) as trace, _events(folder, state.step) as events:
-
-        def record(line: Record) -> None:
-            trace.write(line)
-            _add_scalars(events, line)
-            watch(line)
-
+    hardware = {"device": describe_device(parts.device), "precision": run.precision, "processes": str(part.of)}
+    where = {"step": state.step, "position": state.position}
+    with Journal(folder, run, watch, hardware=hardware, **where) as journal, draw_part(part):
         parts.network.train()
         for step in range(state.step, run.steps):
             set_lr(parts.optimizer, run, step)
+            seed_step(run.seed, step, part)
             line = _take_step(parts, step, recorded=(step + 1) % run.record_every == 0)
             if line is not None:
-                record(line)
+                journal.write(line)
             if (step + 1) % run.evaluate_every == 0 or step + 1 == run.steps:
-                record(state.evaluate(step + 1, parts))
+                journal.write(state.evaluate(step + 1, parts))
             if (step + 1) % run.checkpoint_every == 0 or step + 1 == run.steps:
-                state.save(folder, parts, step + 1, trace)
-        outcome = _final_record(state, parts)
-        record(outcome)
-    (folder / "done").touch()
+                average_buffers(parts.network)
+                if journal.trace is not None:
+                    state.save(folder, parts, step + 1, journal.trace)
+        outcome: Record = gather(_final_record(state, parts))[0]
+        journal.write(outcome)
+    if journal.trace is not None:
+        (folder / "done").touch()
     return outcome
 
 
@@ -96,25 +112,37 @@ class StepLosses(NamedTuple):
 
 
 def losses_of(parts: Parts[B], step: int) -> StepLosses:
-    """The losses on the next batch."""
-    return StepLosses(*parts.learner.losses(parts.network, parts.batches.next(), step, parts.generator))
+    """The losses on the next batch, or on this process's part of it."""
+    batch = parts.batches.next()
+    with autocast_of(parts):
+        return StepLosses(*parts.losses(batch, step, parts.generator))
+
+
+def autocast_of(parts: Parts[Any]) -> AbstractContextManager[Any]:
+    """The precision of the passes of a run."""
+    return nullcontext() if parts.autocast is None else torch.autocast(parts.device.type, parts.autocast)
 
 
 def descend(parts: Parts[Any], losses: StepLosses) -> Tensor:
     """One step of the optimiser, which may update the weights of the tasks first; returns the joint loss."""
     parts.optimizer.zero_grad()
-    joint = _fill_gradients(parts.reweighter, losses)
-    parts.optimizer.step()
+    joint = _fill_gradients(parts, losses)
+    if parts.scaler is None:
+        parts.optimizer.step()
+    else:
+        parts.scaler.step(parts.optimizer)
+        parts.scaler.update()
     parts.learner.after_step(parts.network)
     return joint
 
 
-def _fill_gradients(reweighter: Reweighter | None, losses: StepLosses) -> Tensor:
-    if reweighter is not None:
-        return reweighter.backward(losses.main, losses.aux)
+def _fill_gradients(parts: Parts[Any], losses: StepLosses) -> Tensor:
+    if parts.reweighter is not None:
+        return parts.reweighter.backward(losses.main, losses.aux, scaler=parts.scaler)
     if losses.main is None:
         raise ValueError("There is nothing to learn from: no auxiliary task, and no label of the main task.")
-    losses.main.backward()
+    scaled: Tensor = losses.main if parts.scaler is None else parts.scaler.scale(losses.main)
+    scaled.backward()
     return losses.main.detach()
 
 
@@ -140,7 +168,8 @@ class TrainingState:
 
     def evaluate(self, step: int, parts: Parts[Any]) -> Record:
         """Evaluates the network on validation examples after ``step``, and remembers it if it is the best."""
-        metrics = _evaluate(parts.network, parts.validation)
+        average_buffers(parts.network)
+        metrics = gather(_evaluate(parts.network, parts.validation))[0]  # devices may round differently
         score = -math.inf if parts.score is None else parts.score(metrics)
         if step > parts.choose_after and (parts.score is None or score < self.best_score):
             self.best_step, self.best_score, self.best_metrics = step, score, metrics
@@ -152,6 +181,7 @@ class TrainingState:
         self.step, self.position = step, trace.position()
         state = {name: part.state_dict() for name, part in _stateful_parts(parts).items()}
         state |= {"progress": vars(self), "generator": parts.generator.get_state(), "random": torch.get_rng_state()}
+        state |= {"device": parts.device.type, "device_random": random_state(parts.device)}
         unfinished = folder / "checkpoint.pt.part"
         with unfinished.open("wb") as file:
             torch.save(state, file)
@@ -165,20 +195,40 @@ class TrainingState:
         path = folder / "checkpoint.pt"
         if not path.exists():
             return TrainingState()
-        state = torch.load(path, weights_only=True)
+        state = torch.load(path, weights_only=True, map_location="cpu")
+        _check_device(path, state.get("device", "cpu"), parts.device.type)
         for name, part in _stateful_parts(parts).items():
             part.load_state_dict(state[name])
         parts.generator.set_state(state["generator"])
         torch.set_rng_state(state["random"])
+        if state.get("device_random") is not None:
+            set_random_state(parts.device, state["device_random"])
         return TrainingState(**state["progress"])
 
 
+def _check_device(path: Path, before: str, now: str) -> None:
+    """Random numbers of one kind of device cannot be continued on another."""
+    if before != now:
+        raise ValueError(
+            f"{path} was written on {before}, and this is {now}: random numbers cannot go on there. Resume with "
+            f"--device {before}, or leave --resume out to start again."
+        )
+
+
 def outputs_of(network: nn.Module, x: Tensor, rows: Tensor, preprocess: Callable[[Tensor], Tensor]) -> Tensor:
-    """The outputs of ``network`` for these rows of ``x``, without graph, in parts that fit into memory."""
+    """The outputs of ``network`` for these rows of ``x``, without graph, in parts that fit into memory; on the CPU."""
     bytes_per_example = 4 * x[:1].numel()  # preprocessed, in float32
     size = min(MOST_EXAMPLES, max(1, MOST_BYTES // bytes_per_example))
     with torch.no_grad():
-        return torch.cat([network(preprocess(x[part])) for part in rows.split(size)])
+        return torch.cat([network(send(preprocess, x[part], network)) for part in rows.split(size)]).cpu()
+
+
+def send(preprocess: Callable[[Tensor], Tensor], x: Tensor, network: nn.Module) -> Tensor:
+    """Preprocessed examples on the device of ``network``, in its precision."""
+    parameter = next(network.parameters(), None)
+    if parameter is None:
+        return preprocess(x)
+    return preprocess(x.to(parameter.device, non_blocking=True)).to(parameter.dtype)
 
 
 def error_rate(
@@ -209,6 +259,7 @@ def _stateful_parts(parts: Parts[Any]) -> dict[str, Any]:
         "optimizer": parts.optimizer,
         "noise": parts.noise,
         "batches": parts.batches,
+        "scaler": parts.scaler,
     }
     return {name: part for name, part in named.items() if part is not None}
 
@@ -225,7 +276,10 @@ def _agreement(parts: Parts[Any], losses: StepLosses) -> dict[str, float]:
     if parts.reweighter is None or losses.main is None:
         return {}
     towards_main = torch.eye(1, 1 + len(losses.aux))
-    products = alignment([losses.main, *losses.aux.values()], parts.network.trunk, towards_main)[0]
+    measured, scale = [losses.main, *losses.aux.values()], read_scale(parts.scaler)
+    if scale != 1:  # gradients in float16 would vanish; the ratio does not depend on it
+        measured = [scale * loss for loss in measured]
+    products = alignment(measured, parts.network.trunk, towards_main)[0]
     agreement = (products[1:] / products[0].clamp(min=1e-30)).tolist()
     return dict(zip(losses.aux, agreement, strict=True))
 
@@ -233,7 +287,8 @@ def _agreement(parts: Parts[Any], losses: StepLosses) -> dict[str, float]:
 def _step_record(step: int, parts: Parts[Any], losses: StepLosses, agreement: dict[str, float]) -> Record:
     """Losses, the weights that the step used, and agreement."""
     named = ({"main": losses.main} if losses.main is not None else {}) | losses.aux
-    record: Record = {"step": step, "losses": {name: float(loss.detach()) for name, loss in named.items()}}
+    means = mean_of_numbers([loss.detach() for loss in named.values()])
+    record: Record = {"step": step, "losses": {name: float(loss) for name, loss in zip(named, means, strict=True)}}
     if parts.reweighter is None:
         return record
     record["weights"] = parts.reweighter.weights
@@ -244,7 +299,7 @@ def _final_record(state: TrainingState, parts: Parts[Any]) -> Record:
     last = _evaluate(parts.network, parts.test)
     if state.best_network is not None:
         parts.network.load_state_dict(state.best_network)
-    yardsticks = parts.yardsticks()
+    yardsticks = parts.yardsticks() if process_rank() == 0 else {}
     return {
         "step": state.best_step,
         **_add_prefix("validation", state.best_metrics),
@@ -253,21 +308,3 @@ def _final_record(state: TrainingState, parts: Parts[Any]) -> Record:
         "weights": parts.reweighter.weights if parts.reweighter is not None else {},
         **({"yardsticks": yardsticks} if yardsticks else {}),
     }
-
-
-@contextmanager
-def _events(folder: Path, step: int) -> Iterator[SummaryWriter]:
-    writer = SummaryWriter(str(folder / "tensorboard"), purge_step=step)
-    try:
-        yield writer
-    finally:
-        writer.close()
-
-
-def _add_scalars(events: SummaryWriter, record: Record) -> None:
-    for key, value in record.items():
-        if isinstance(value, dict):
-            for name, number in value.items():
-                events.add_scalar(f"{key}/{name}", number, record["step"])
-        elif key != "step":
-            events.add_scalar(key, value, record["step"])

@@ -1,16 +1,21 @@
 """The optimiser, the Reweighter and the noise of a run."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import torch
+from torch.amp import GradScaler
 from torch.optim import SGD, Adam, Optimizer
 
 from arml.convergence import Convergence
 from arml.lab.build.method_file import method_facts
 from arml.lab.catalogue import GRID_SEARCH, GRIDS, LEARNERS, MethodFacts, find_method
-from arml.lab.models.network import Network, Trunk
+from arml.lab.hardware import FUSED
+from arml.lab.learners.base import Learner
+from arml.lab.models.network import Network, Trunk, keep_statistics
 from arml.lab.run import Run
 from arml.lab.run_kinds import Suite
 from arml.langevin import Langevin
@@ -25,9 +30,49 @@ R = TypeVar("R", bound=Run)
 
 def make_optimizer(run: Run, network: Network, lr: float) -> Optimizer:
     """Adam, or stochastic gradient descent with momentum."""
+    fused = next(network.parameters()).device.type in FUSED
     if run.optimizer == "sgd":
-        return SGD(network.parameters(), lr, momentum=run.momentum, weight_decay=run.weight_decay, fused=True)
-    return Adam(network.parameters(), lr, weight_decay=run.weight_decay, fused=True)
+        return SGD(network.parameters(), lr, momentum=run.momentum, weight_decay=run.weight_decay, fused=fused)
+    return Adam(network.parameters(), lr, weight_decay=run.weight_decay, fused=fused)
+
+
+def make_scaler(run: Run, learner: Learner[Any], device: torch.device) -> GradScaler | None:
+    """The scale of losses in float16; ``None`` for other precisions."""
+    if run.precision != "fp16":
+        return None
+    if learner.takes_own_steps:
+        raise ValueError(
+            f"{run.line().learner} trains a second network, whose gradients would have no loss scale in fp16. Choose "
+            "--precision bf16 or fp32."
+        )
+    return GradScaler(device.type)
+
+
+def compile_trunk(run: Run, learner: Learner[Any], trunk: Trunk, example: torch.Size) -> None:
+    """Compiles ``trunk`` in place if the run asks for it; a warning says why where it does not work."""
+    if not run.compile:
+        return
+    if not learner.calls_trunk:
+        reason = f"{run.line().learner} looks at single layers of the trunk, which compiled code does not have"
+    else:
+        trunk.compile()
+        reason = _try_compiled(trunk, example)
+    if reason:
+        trunk._compiled_call_impl = None  # what Module.compile() has set
+        warnings.warn(f"--compile does not work here, and training goes on without it: {reason}.", stacklevel=2)
+
+
+def _try_compiled(trunk: Trunk, example: torch.Size) -> str:
+    """Why a compiled pass, forwards and backwards, does not work; empty if it does."""
+    parameter = next(trunk.parameters())
+    try:
+        with keep_statistics(trunk):
+            trunk(parameter.new_zeros(2, *example)).sum().backward()
+    except Exception as error:  # noqa: BLE001 -- compilers fail in many ways
+        return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"
+    finally:
+        trunk.zero_grad()
+    return ""
 
 
 def settle_method(run: R) -> R:

@@ -3,10 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import torch
+
 from arml.lab.build import domains, multi_label, semi_supervised, suite
 from arml.lab.build.skeleton import Contribution, Folders, assemble
 from arml.lab.data.cache import ReportCount, report_nothing
 from arml.lab.experiments import domain_runs, multi_label_runs, semi_supervised_runs
+from arml.lab.hardware import CPU
+from arml.lab.processes import first_process_first
 from arml.lab.run import Run
 from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
 from arml.lab.train import Parts
@@ -97,16 +101,19 @@ def complete(run: Run) -> Run:
     return completed
 
 
-def build(run: Run, folders: Folders, count: ReportCount = report_nothing) -> Parts[Any]:
+def build(run: Run, folders: Folders, count: ReportCount = report_nothing, *, device: torch.device = CPU) -> Parts[Any]:
     """Everything ``run`` trains with.
 
     Args:
         run: what to train.
         folders: where data sets are, and where decoded images are kept.
         count: is told how many of how many images have been decoded.
+        device: where to train.
     """
     maker = MAKERS[run.setting]
-    return assemble(run, maker.contribute(run, maker.load(run, folders, count)))
+    with first_process_first():
+        loaded = maker.load(run, folders, count)
+    return assemble(run, maker.contribute(run, loaded), device)
 
 
 def check_data(runs: Sequence[Run], folders: Folders, count: ReportCount = report_nothing) -> None:

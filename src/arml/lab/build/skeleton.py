@@ -8,9 +8,18 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 import torch
 
-from arml.lab.build.components import find_facts, make_noise, make_optimizer, make_reweighter
+from arml.lab.build.components import (
+    compile_trunk,
+    find_facts,
+    make_noise,
+    make_optimizer,
+    make_reweighter,
+    make_scaler,
+)
 from arml.lab.build.networks import make_trunk
 from arml.lab.data.batches import Batches
+from arml.lab.data.placement import Placement
+from arml.lab.hardware import AUTOCAST, CPU, draw_source
 from arml.lab.learners.base import Learner
 from arml.lab.run import Run
 from arml.lab.train import Evaluate, Metrics, Parts
@@ -62,18 +71,25 @@ class Contribution(Generic[B]):
     """A file of weights that the trunk starts from."""
 
 
-def assemble(run: Run, given: Contribution[B]) -> Parts[B]:
-    """Makes network, optimiser, Reweighter and noise around what the setting contributes."""
+def assemble(run: Run, given: Contribution[B], device: torch.device = CPU) -> Parts[B]:
+    """Makes network, optimiser, Reweighter and noise around what the setting contributes, on ``device``."""
     learner = given.learner
     torch.manual_seed(given.network_seed)
     trunk = make_trunk(
         run.network, given.example, bn_momentum=run.bn_momentum, dropout=given.dropout, weights=given.weights
     )
     network = learner.network(trunk, given.num_outputs)
+    dtype = torch.float64 if run.precision == "fp64" else None
+    network.to(device, dtype)  # after it was drawn: a seed gives the same network everywhere
+    compile_trunk(run, learner, trunk, given.example)
     learner.start(network)
+    given.batches.placement = Placement(device, dtype)
+    scaler = make_scaler(run, learner, device)
     optimizer = make_optimizer(run, network, run.lr or given.lr)
     aux_scale = run.aux_scale if find_facts(run).sets_its_own_scale else run.aux_scale / given.aux_divisor
     reweighter = make_reweighter(run, learner.tasks, trunk, aux_scale=aux_scale, train_on_main=given.train_on_main)
+    if reweighter is not None:
+        reweighter.loss_scale = scaler
     return Parts(
         network=network,
         learner=learner,
@@ -81,12 +97,15 @@ def assemble(run: Run, given: Contribution[B]) -> Parts[B]:
         optimizer=optimizer,
         noise=make_noise(run, optimizer, network, reweighter, num_examples=given.num_examples),
         batches=given.batches,
-        generator=torch.Generator().manual_seed(given.draw_seed),
+        generator=draw_source(device, given.draw_seed),
         validation=given.validation,
         test=given.test,
         score=given.score,
         choose_after=given.choose_after,
         yardsticks=given.yardsticks,
+        device=device,
+        autocast=AUTOCAST.get(run.precision),
+        scaler=scaler,
     )
 
 

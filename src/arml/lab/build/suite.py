@@ -17,7 +17,7 @@ from arml.lab.learners.world_tasks import MAIN, WorldTasks
 from arml.lab.metrics import metrics
 from arml.lab.models.network import Network
 from arml.lab.run_kinds import Suite
-from arml.lab.train import Evaluate, Metrics
+from arml.lab.train import Evaluate, Metrics, send
 from arml.lab.worlds import WORLDS
 from arml.lab.worlds.own_worlds import folder_worlds, table_worlds
 from arml.lab.worlds.world import MainExamples, World, WorldData, WorldTask
@@ -78,7 +78,7 @@ def contribute(run: Suite, data: WorldData) -> Contribution[WorldBatch]:
 def _evaluate_on(main: WorldTask, examples: MainExamples) -> Evaluate:
     def evaluate(network: Network) -> Metrics:
         with torch.no_grad():
-            outputs: Tensor = network(examples.x)
+            outputs: Tensor = network(send(lambda x: x, examples.x, network))
         return metrics(main.target, outputs, examples.y)
 
     return evaluate

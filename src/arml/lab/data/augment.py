@@ -9,10 +9,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from arml.lab.data.draws import draw_integers, draw_normal, draw_uniform
+
 
 def flip(x: Tensor, generator: torch.Generator) -> Tensor:
     """Mirrors every image left to right with probability 1/2."""
-    mirrored = _draw_uniform(len(_require_images(x)), generator).to(x.device) < 0.5
+    mirrored = draw_uniform([len(_require_images(x))], generator).to(x.device) < 0.5
     return torch.where(mirrored[:, None, None, None], x.flip(-1), x)
 
 
@@ -25,16 +27,16 @@ def shift(x: Tensor, max_pixels: int, generator: torch.Generator) -> Tensor:
             f"Got {max_pixels}."
         )
     rows, columns = (
-        _mirror_indices(_draw_integers(-max_pixels, max_pixels, batch, generator).to(x.device), size)
+        _mirror_indices(draw_integers(-max_pixels, max_pixels, batch, generator).to(x.device), size)
         for size in (height, width)
     )
     source = (rows[:, :, None] * width + columns[:, None, :]).reshape(batch, 1, height * width)
     return x.flatten(2).gather(2, source.expand(-1, channels, -1)).reshape(x.shape)
 
 
-def noise(x: Tensor, std: float, generator: torch.Generator) -> Tensor:
+def noise(x: Tensor, std: float | Tensor, generator: torch.Generator) -> Tensor:
     """Adds normal noise with standard deviation ``std`` to every pixel."""
-    drawn = torch.randn(_require_images(x).shape, generator=generator, device=generator.device, dtype=x.dtype)
+    drawn = draw_normal(_require_images(x).shape, generator, x.dtype)
     return drawn.to(x.device).mul_(std).add_(x)
 
 
@@ -44,7 +46,7 @@ def cutout(x: Tensor, size: int, generator: torch.Generator) -> Tensor:
     if size < 0:
         raise ValueError(f"`size` should be at least 0. Got {size}.")
     down, across = (
-        _box_positions(_draw_integers(0, side - 1, batch, generator).to(x.device), size, side)
+        _box_positions(draw_integers(0, side - 1, batch, generator).to(x.device), size, side)
         for side in (height, width)
     )
     return x.masked_fill((down[:, :, None] & across[:, None, :])[:, None], 0)
@@ -54,9 +56,9 @@ def crop(x: Tensor, least: float, generator: torch.Generator) -> Tensor:
     """Cuts a square of ``least`` to 1 of the area from anywhere in every image, and scales it to the image's size."""
     if not 0 < least <= 1:
         raise ValueError(f"`least` is a share of the area and should lie between 0 and 1. Got {least}.")
-    side = (least + (1 - least) * _draw_uniform(len(_require_images(x)), generator)).sqrt()
+    side = (least + (1 - least) * draw_uniform([len(_require_images(x))], generator)).sqrt()
     free = 1 - side  # how far the centre may move, with half the image's side as 1
-    across, down = (free * (2 * _draw_uniform(len(x), generator) - 1) for _ in range(2))
+    across, down = (free * (2 * draw_uniform([len(x)], generator) - 1) for _ in range(2))
     zero = torch.zeros_like(side)
     matrix = torch.stack([side, zero, across, zero, side, down], dim=1).view(-1, 2, 3).to(x)
     grid = F.affine_grid(matrix, list(x.shape), align_corners=False)
@@ -103,14 +105,6 @@ def _box_positions(centres: Tensor, size: int, side: int) -> Tensor:
     first = centres[:, None] - size // 2
     positions = torch.arange(side, device=centres.device)
     return (positions >= first) & (positions < first + size)
-
-
-def _draw_uniform(count: int, generator: torch.Generator) -> Tensor:
-    return torch.rand(count, generator=generator, device=generator.device)
-
-
-def _draw_integers(lowest: int, highest: int, count: int, generator: torch.Generator) -> Tensor:
-    return torch.randint(lowest, highest + 1, (count,), generator=generator, device=generator.device)
 
 
 def _require_images(x: Tensor) -> Tensor:

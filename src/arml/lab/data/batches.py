@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 from arml.lab.data.base import Images
+from arml.lab.data.draws import present_part, take_part
+from arml.lab.data.placement import ON_CPU, Placement
 
 B = TypeVar("B", covariant=True)
 
@@ -76,6 +78,8 @@ class Batches(Protocol[B]):
     """The batches of a run, one per step; they stop and continue exactly."""
 
     samplers: dict[str, Sampler]
+    placement: Placement = ON_CPU
+    """Takes examples to the device that trains."""
 
     def next(self) -> B:
         """The batch of the next step."""
@@ -89,6 +93,10 @@ class Batches(Protocol[B]):
         """Continues from ``state``."""
         for name, sampler in self.samplers.items():
             sampler.load_state_dict(state[name])
+
+    def fetch(self, x: Tensor, rows: Tensor, preprocess: Callable[[Tensor], Tensor]) -> Tensor:
+        """The ``rows`` of ``x`` as the network takes them, on its device."""
+        return self.placement.inputs(preprocess(self.placement.rows(x, rows)))
 
 
 class Batch(NamedTuple):
@@ -113,9 +121,9 @@ class ImageBatches(Batches[Batch]):
 
     def next(self) -> Batch:
         """The images of the next step."""
-        labelled, pool = (next(sampler) for sampler in self.samplers.values())
-        x, u = self.preprocess(self.images.x[labelled]), self.preprocess(self.images.x[pool])
-        return Batch(x, self.images.y[labelled], u)
+        labelled, pool = (take_part(next(sampler)) for sampler in self.samplers.values())
+        x, u = (self.fetch(self.images.x, rows, self.preprocess) for rows in (labelled, pool))
+        return Batch(x, self.placement.rows(self.images.y, labelled), u)
 
 
 class AttributeBatch(NamedTuple):
@@ -129,6 +137,9 @@ class AttributeBatch(NamedTuple):
     """Examples of the auxiliary tasks, [A, ...]."""
     aux_y: Tensor
     """Their auxiliary labels, [A, K]; NaN where one is missing."""
+    aux_counts: Tensor | None = None
+    """How many of these examples have each auxiliary label, [K], on the CPU; the mean over processes that share a
+    batch. ``None``: to be counted."""
 
 
 class AttributeBatches(Batches[AttributeBatch]):
@@ -146,13 +157,17 @@ class AttributeBatches(Batches[AttributeBatch]):
     ) -> None:
         """Inputs [N, ...], main labels [N] and auxiliary labels [N, K]; ``main`` and ``aux`` sample their rows."""
         self.x, self.y, self.aux_y, self.preprocess = x, y, aux_y, preprocess
+        self._present = None if aux_y.device.type != "cpu" else ~aux_y.isnan()
         self.samplers: dict[str, Sampler] = {"main": main, "aux": aux}
 
     def next(self) -> AttributeBatch:
         """The examples of the next step."""
-        main, aux = (next(sampler) for sampler in self.samplers.values())
-        x, aux_x = self.preprocess(self.x[main]), self.preprocess(self.x[aux])
-        return AttributeBatch(x, self.y[main], aux_x, self.aux_y[aux])
+        main, whole = (next(sampler) for sampler in self.samplers.values())
+        main, aux = take_part(main), take_part(whole)
+        x, aux_x = (self.fetch(self.x, rows, self.preprocess) for rows in (main, aux))
+        y, aux_y = self.placement.rows(self.y, main), self.placement.rows(self.aux_y, aux)
+        counts = None if self._present is None else self._present[whole].sum(dim=0) / present_part().of
+        return AttributeBatch(x, y, aux_x, aux_y, counts)
 
 
 class DomainBatch(NamedTuple):
@@ -195,5 +210,5 @@ class DomainBatches(Batches[DomainBatch]):
 
     def _next(self, drawn: SampledImages) -> tuple[Tensor, Tensor]:
         images, sampler = drawn
-        chosen = next(sampler) if sampler is not None else torch.empty(0, dtype=torch.int64)
-        return self.preprocess(images.x[chosen]), images.y[chosen]
+        chosen = take_part(next(sampler)) if sampler is not None else torch.empty(0, dtype=torch.int64)
+        return self.fetch(images.x, chosen, self.preprocess), self.placement.rows(images.y, chosen)

@@ -23,6 +23,13 @@ class Learner(Protocol[B]):
     heads: dict[str, int]
     """Heads that the network needs in addition to ``"class"``, with their number of outputs."""
 
+    needs_whole_batch: bool = False
+    """Whether it compares the examples of a batch with each other, so that several processes cannot share one."""
+    takes_own_steps: bool = False
+    """Whether it trains a second network by itself, without a loss scale."""
+    calls_trunk: bool = True
+    """Whether its passes call the trunk as a whole and leave it unwatched, so that it may be compiled."""
+
     def network(self, trunk: Trunk, num_classes: int) -> Network:
         """The network to train, with all its heads on ``trunk``."""
         return Network(trunk, trunk.num_features, {"class": num_classes, **self.heads})

@@ -33,6 +33,7 @@ class DSAM(DomainLearner):
     """
 
     train_on_main = False
+    calls_trunk = False
 
     def __init__(self, settings: DSAMSettings, sources: Sequence[str], augment: AugmentExamples) -> None:
         """``sources`` are the names in the batches."""

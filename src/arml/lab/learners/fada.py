@@ -11,7 +11,7 @@ from torch.optim import Adam
 from arml.lab.data.batches import DomainBatch
 from arml.lab.learners.base import AugmentExamples
 from arml.lab.learners.joint_training import DomainLearner, all_domains, all_images, all_labels, class_losses
-from arml.lab.models.network import Network
+from arml.lab.models.network import Network, promote_to_float32
 from arml.lab.tasks.pairs import confusion, discrimination, discriminator, pair_groups
 
 
@@ -83,6 +83,8 @@ class FADA(DomainLearner):
     and are not followed: one maximises the loss of D, the other confuses :math:`G_2` with :math:`G_4`.
     """
 
+    needs_whole_batch = True
+
     def __init__(self, settings: FADASettings, sources: Sequence[str], augment: AugmentExamples, steps: int) -> None:
         """``steps`` is the number of steps of the whole run."""
         if steps < 2:
@@ -117,7 +119,7 @@ class FADA(DomainLearner):
         main, aux = class_losses(network.head("class", features), batch)
         # Pairs are drawn here, where the generator is available, and again for every update.
         updates = [_pairs(batch, generator) for _ in range(self._updates_after(step))]
-        self._lesson = Lesson(features.detach(), updates)
+        self._lesson = Lesson(promote_to_float32(features.detach()), updates)
         if step < self.adapts_from:
             return None, aux
         if main is None or not updates[0].numel():

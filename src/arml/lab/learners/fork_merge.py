@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from arml._distributed import average_buffers, average_gradients, gather
 from arml.lab.data.batches import AttributeBatch
 from arml.lab.learners.base import AugmentExamples
 from arml.lab.learners.joint_targets import JointTargets, MainTarget
@@ -57,6 +58,8 @@ class ForkMerge(JointTargets):
     - There are no branches with a few of the auxiliary targets, and no ranking that would choose them.
     """
 
+    takes_own_steps = True
+
     def __init__(self, main: Attributes, aux: Attributes, augment: AugmentExamples, branching: Branching) -> None:
         """``main``, ``aux`` and ``augment`` as in :class:`JointTargets`."""
         super().__init__(main, aux, augment)
@@ -83,12 +86,15 @@ class ForkMerge(JointTargets):
         self.branching.set_lr(self._optimizer, self._step)
         self._optimizer.zero_grad()
         self._loss.backward()
+        average_gradients(self._branch.parameters())
         self._optimizer.step()
+        average_buffers(self._branch)
         del self._loss  # and its graph
         if self.branching.merges_after(self._step + 1):
             self._merge(network)
 
     def _merge(self, network: Network) -> None:
+        average_buffers(network)
         alone, joint = (deepcopy(branch.state_dict()) for branch in (self._branch, network))
         scores = {share: self._score(merge(alone, joint, share)) for share in GRID}
         best = min(scores, key=scores.__getitem__)
@@ -101,7 +107,7 @@ class ForkMerge(JointTargets):
         self._branch.eval()
         score = self.branching.score(self._branch)
         self._branch.train()
-        return score
+        return float(gather(score)[0])  # devices may round differently, and all processes must choose alike
 
     def state_dict(self) -> dict[str, Any]:
         """The branch of the main target, its optimiser, and every lambda so far."""

@@ -8,12 +8,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from arml.lab.data.batches import DomainBatch
+from arml.lab.data.draws import draw_for
 from arml.lab.learners.base import AugmentExamples
 from arml.lab.learners.joint_training import (
     DomainLearner,
     all_images,
     all_labels,
     domain_means,
+    domain_sizes,
     leave_out_target,
     steering_loss,
 )
@@ -74,6 +76,7 @@ class JiGen(DomainLearner):
     """
 
     train_on_main = False
+    calls_trunk = False
 
     def __init__(self, settings: JiGenSettings, sources: Sequence[str], augment: AugmentExamples) -> None:
         """``sources`` are the names in the batches; ``augment`` changes images before they are cut."""
@@ -93,10 +96,11 @@ class JiGen(DomainLearner):
         """One pass over the sources' images, shuffled and not, and one over the target's that leaves no trace."""
         del step
         sources = leave_out_target(batch)
-        order = self._orders(sources, generator)
-        cut = self._grey(self.images(sources, order, generator), generator)
+        with draw_for(*domain_sizes(sources)):
+            order = self._orders(sources, generator)
+            cut = self._grey(self.images(sources, order, generator), generator)
         with watch_statistics(network, needed=len(batch.y) > 0) as statistics:
-            features = network.features(shuffle_tiles(cut, self.permutations[order.cpu()]))
+            features = network.features(shuffle_tiles(cut, self._permutations_on(order.device)[order]))
         classes = self._class_losses(network.head("class", features), order, sources)
         _, puzzles = domain_means(jigsaw(network, features, order), sources)
         main = steering_loss(network, batch, self._target_images, statistics, generator)
@@ -113,6 +117,10 @@ class JiGen(DomainLearner):
     def _target_images(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """Images of the target, treated as those in their own order."""
         return self._grey(crop_to_grid(self.augment(x, generator)), generator)
+
+    def _permutations_on(self, device: torch.device) -> Tensor:
+        self.permutations = self.permutations.to(device)  # once: a copy at every step would wait for the device
+        return self.permutations
 
     def _grey(self, x: Tensor, generator: torch.Generator) -> Tensor:
         return grey_tiles(x, self.settings.grey, generator, self.settings.colours)

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from arml.lab.data.batches import AttributeBatch
+from arml.lab.data.draws import draw_for
 from arml.lab.learners.base import AugmentExamples, Learner
 from arml.lab.models.network import Network
 from arml.lab.tasks.attributes import Attributes
@@ -50,13 +51,14 @@ class JointTargets(Learner[AttributeBatch]):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The main loss, and one loss per other target with a label in the batch."""
         del step
-        features = network.features(self.augment(torch.cat([batch.x, batch.aux_x]), generator))
+        with draw_for(len(batch.x), len(batch.aux_x)):
+            features = network.features(self.augment(torch.cat([batch.x, batch.aux_x]), generator))
         few, many = features[: len(batch.x)], features[len(batch.x) :]
         main = main_loss(self.main, network.head("class", few), batch.y)
-        return main, self.aux.losses(network.head("aux", many), batch.aux_y)
+        return main, self.aux.losses(network.head("aux", many), batch.aux_y, batch.aux_counts)
 
 
 def main_loss(main: Attributes, outputs: Tensor, labels: Tensor) -> Tensor:
     """The loss of the one target in ``main``; all ``labels`` [B] are present."""
-    (loss,) = main.losses(outputs, labels.unsqueeze(1)).values()
+    (loss,) = main.losses(outputs, labels.unsqueeze(1), torch.tensor([len(labels)])).values()
     return loss

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from arml.lab.data.batches import DomainBatch
+from arml.lab.data.draws import draw_for
 from arml.lab.learners.base import AugmentExamples, Learner, Settings
 from arml.lab.models.network import Network
 from arml.lab.models.normalisation import Statistics, normalise_by, watch_statistics
@@ -62,7 +63,8 @@ class SourceTasks(DomainLearner):
     ) -> tuple[Tensor | None, dict[str, Tensor]]:
         """One pass over all images."""
         del step
-        return class_losses(network(self.augment(all_images(batch), generator)), batch)
+        with draw_for(*domain_sizes(batch)):
+            return class_losses(network(self.augment(all_images(batch), generator)), batch)
 
 
 class Baseline(SourceTasks):
@@ -75,6 +77,7 @@ class Baseline(SourceTasks):
     """
 
     train_on_main = False
+    calls_trunk = False
 
     def losses(
         self, network: Network, batch: DomainBatch, step: int, generator: torch.Generator
@@ -82,7 +85,7 @@ class Baseline(SourceTasks):
         """One pass over the sources' images, and one over the target's that leaves no trace."""
         del step
         sources = leave_out_target(batch)
-        with watch_statistics(network, needed=len(batch.y) > 0) as statistics:
+        with watch_statistics(network, needed=len(batch.y) > 0) as statistics, draw_for(*domain_sizes(sources)):
             logits = network(self.augment(all_images(sources), generator))
         _, aux = class_losses(logits, sources)
         return steering_loss(network, batch, self.augment, statistics, generator), aux
@@ -150,7 +153,7 @@ def all_domains(batch: DomainBatch) -> Tensor:
     >>> all_domains(DomainBatch(two, two, {"photo": (three, three)}))
     tensor([0, 0, 1, 1, 1])
     """
-    return torch.repeat_interleave(torch.tensor(_sizes(batch))).to(batch.y.device)
+    return torch.repeat_interleave(torch.tensor(domain_sizes(batch))).to(batch.y.device)
 
 
 def class_losses(logits: Tensor, batch: DomainBatch) -> tuple[Tensor | None, dict[str, Tensor]]:
@@ -163,10 +166,11 @@ def domain_means(values: Tensor, batch: DomainBatch) -> tuple[Tensor | None, dic
 
     ``None`` for a target without images.
     """
-    target, *sources = values.split(_sizes(batch))
+    target, *sources = values.split(domain_sizes(batch))
     means = {name: part.mean() for name, part in zip(batch.sources, sources, strict=True)}
     return (target.mean() if len(target) else None), means
 
 
-def _sizes(batch: DomainBatch) -> list[int]:
+def domain_sizes(batch: DomainBatch) -> list[int]:
+    """The number of images of every domain, the target first."""
     return [len(batch.y), *(len(y) for _, y in batch.sources.values())]

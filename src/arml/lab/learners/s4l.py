@@ -7,6 +7,7 @@ from torch import Tensor
 
 from arml.lab.data.augment import Augment
 from arml.lab.data.batches import Batch
+from arml.lab.data.draws import draw_for
 from arml.lab.learners.base import TaughtLearner
 from arml.lab.models.network import Network
 from arml.lab.tasks.classify import classify_with_unlabelled
@@ -69,7 +70,11 @@ class S4L(TaughtLearner):
         # Unlabelled images are in the main pass for BatchNorm, as in the release and in the other learners: labelled
         # ones are too few and too well fitted to represent all images.
         main, _ = classify_with_unlabelled(network, x, batch.y, u)
-        images, aux = torch.cat([batch.x, batch.u]), {}
+        with draw_for(len(batch.x), len(batch.u)):
+            return main, self._aux(network, torch.cat([batch.x, batch.u]), generator)
+
+    def _aux(self, network: Network, images: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
+        aux = {}
         if "rotation" in self.tasks:
             aux["rotation"] = rotation(network, self.augment(images, generator))
         if "exemplar" in self.tasks:
@@ -78,4 +83,4 @@ class S4L(TaughtLearner):
             if self.settings.augment_student:
                 distorted = self.augment(distorted, generator)
             aux["exemplar"] = exemplar(network, self.teacher, view, distorted, offset=self.settings.exemplar_offset)
-        return main, aux
+        return aux

@@ -38,6 +38,7 @@ class ShapeBias(JiGen):
     default ``stylise`` is an approximation by pixel statistics, see :func:`~arml.lab.tasks.stylise.pixel_adain`.
     """
 
+    needs_whole_batch = True
     settings: ShapeBiasSettings
 
     def __init__(

@@ -9,6 +9,7 @@ from torch import Tensor
 from arml.gradients.backward import differentiate
 from arml.lab.data.augment import Augment
 from arml.lab.data.batches import Batch
+from arml.lab.data.draws import draw_normal
 from arml.lab.learners.base import SemiSupervisedLearner
 from arml.lab.learners.distances import entropy, kl
 from arml.lab.learners.ramp import ramp_up
@@ -98,7 +99,7 @@ def perturbation(
     Call it inside ``keep_statistics``. The finite difference is below the resolution of half precision, so it is taken
     without autocast.
     """
-    drawn = torch.randn(u.shape, generator=generator, device=generator.device)
+    drawn = draw_normal(u.shape, generator)
     d = settings.xi * _normalise(drawn.to(u))
     with torch.autocast(u.device.type, enabled=False):
         # A separate pass: with labelled images in its batch, the main pass would differ from the next one through

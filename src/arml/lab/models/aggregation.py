@@ -6,6 +6,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from arml.lab.data.draws import draw_uniform
 from arml.lab.models.network import Network, Trunk, keep_statistics, promote_to_float32
 from arml.lab.models.resnet import block_outputs
 
@@ -158,5 +159,5 @@ def drop_channels(x: Tensor, share: float, generator: torch.Generator | None) ->
     """
     if generator is None:
         return x
-    kept = torch.rand(x.shape[:2], generator=generator, device=generator.device) >= share
+    kept = draw_uniform(x.shape[:2], generator) >= share
     return x * kept.to(x)[(...,) + (None,) * (x.ndim - 2)] / (1 - share)

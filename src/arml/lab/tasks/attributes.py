@@ -1,6 +1,7 @@
 """Many targets of an example at once, answered by one head that holds all outputs."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -42,6 +43,7 @@ class Attributes:
         self._columns = [list(self.targets).index(name) for name in self._order]
         units = [_units(self.targets[name], rows) for name in self._order]
         self._mean, self._std = (torch.tensor(part, dtype=torch.float64) for part in zip(*units, strict=True))
+        self._moved: dict[tuple[torch.device, torch.dtype], _Constants] = {}
 
     @property
     def num_outputs(self) -> int:
@@ -56,26 +58,39 @@ class Attributes:
         """
         return torch.stack([target.values for target in self.targets.values()], dim=1)
 
-    def losses(self, outputs: Tensor, labels: Tensor) -> dict[str, Tensor]:
+    def losses(self, outputs: Tensor, labels: Tensor, counts: Tensor | None = None) -> dict[str, Tensor]:
         """The mean loss of every target over the rows that have its label; targets without any are left out.
 
         Args:
             outputs: Outputs of the head, [B, num_outputs].
             labels: Rows of :attr:`labels`, [B, K].
+            counts: How many rows have each label, [K] on the CPU, where it is known: then nothing waits for the device.
+                Of several processes that share a batch, each has the mean number of rows per process.
         """
         _check_shape("outputs", outputs, self.num_outputs)
         _check_shape("labels", labels, len(self.targets))
         if len(labels) != len(outputs):
             raise ValueError(f"There are {len(labels)} rows of labels for {len(outputs)} rows of outputs.")
         # In the labels' own precision: far from 0, close numbers may become equal in the precision of the outputs.
-        standard = (labels[:, self._columns] - self._mean.to(labels)) / self._std.to(labels)
+        columns, mean, std = self._constants(labels)
+        standard = (labels[:, columns] - mean) / std
         present, known = _fill_missing(standard.to(outputs))
         widths = [len(group) for group in self._groups]
         parts = zip(self._groups, outputs.split(self._sizes, dim=1), known.split(widths, dim=1), strict=True)
         rows = torch.cat([_row_losses(self.targets[group[0]], z, y) for group, z, y in parts], dim=1)
-        losses = dict(zip(self._order, _means(rows, present), strict=True))
-        here = dict(zip(self._order, present.any(dim=0).tolist(), strict=True))
+        number = present.sum(dim=0) if counts is None else _copy_to(rows, counts[self._columns])
+        held = (present.any(dim=0) if counts is None else counts[self._columns] > 0).tolist()
+        losses = dict(zip(self._order, _means(rows, present, number), strict=True))
+        here = dict(zip(self._order, held, strict=True))
         return {name: losses[name] for name in self.targets if here[name]}
+
+    def _constants(self, labels: Tensor) -> "_Constants":
+        """Columns, means and standard deviations where the labels are; copied once."""
+        place = (labels.device, labels.dtype)
+        if place not in self._moved:
+            columns = torch.tensor(self._columns, device=labels.device)
+            self._moved[place] = _Constants(columns, self._mean.to(labels), self._std.to(labels))
+        return self._moved[place]
 
     def answers(self, outputs: Tensor) -> dict[str, Tensor]:
         """The head's answer for every target, [B, target.num_outputs]: logits, or numbers in their own units.
@@ -88,6 +103,12 @@ class Attributes:
         own = zip(outputs.split(sizes, dim=1), precise, self._mean.tolist(), self._std.tolist(), strict=True)
         answers = dict(zip(self._order, (z.to(dtype) * std + mean for z, dtype, mean, std in own), strict=True))
         return {name: answers[name] for name in self.targets}
+
+
+class _Constants(NamedTuple):
+    columns: Tensor
+    mean: Tensor
+    std: Tensor
 
 
 def _row_losses(target: Target, outputs: Tensor, labels: Tensor) -> Tensor:
@@ -108,9 +129,15 @@ def _fill_missing(labels: Tensor) -> tuple[Tensor, Tensor]:
     return present, torch.where(present, labels, torch.zeros_like(labels))
 
 
-def _means(rows: Tensor, present: Tensor) -> Tensor:
-    """The mean of every column over the rows that are present, [K]; 0 for a column without any."""
-    return torch.where(present, rows, torch.zeros_like(rows)).sum(dim=0) / present.sum(dim=0).clamp(min=1)
+def _means(rows: Tensor, present: Tensor, number: Tensor) -> Tensor:
+    """The sum of every column over the rows that are present, divided by their ``number``, [K]; 0 if that is 0."""
+    total = torch.where(present, rows, torch.zeros_like(rows)).sum(dim=0)
+    return total / torch.where(number > 0, number, torch.ones_like(number))
+
+
+def _copy_to(like: Tensor, values: Tensor) -> Tensor:
+    """``values`` [K] in the precision and on the device of ``like``, without waiting for it."""
+    return values.to(like.device, like.dtype, non_blocking=True)
 
 
 def _group_targets(targets: Mapping[str, Target]) -> list[list[str]]:

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from arml._distributed import largest_over_processes
 from arml.lab.data.augment import cutout, flip, noise
 from arml.lab.models.ema import EMATeacher
 from arml.lab.models.network import Network, keep_statistics, promote_to_float32
@@ -40,6 +41,13 @@ def distort(x: Tensor, generator: torch.Generator, *, strength: float = 0.03) ->
     The noise has mean 0 and standard deviation ``strength`` times half the range of values in the batch. ARML's release
     draws one flip and one square for the whole batch, and its noise also shifts by the batch's mean.
     """
-    half_range = float(x.max() - x.min()) / 2
-    noisy = noise(flip(x, generator), strength * half_range, generator)
+    noisy = noise(flip(x, generator), strength * _half_range(x), generator)
     return cutout(noisy, x.shape[-1] // 2, generator)
+
+
+def _half_range(x: Tensor) -> Tensor:
+    """Half the range of values in the whole batch. It stays on the device: reading the number would wait for it."""
+    most, least = largest_over_processes(torch.stack([x.max(), -x.min()]))
+    precise = torch.float32 if x.device.type == "mps" else torch.float64  # which MPS does not have
+    half: Tensor = (most + least).to(precise) / 2
+    return half

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from arml.lab.data.draws import draw_integers, draw_uniform
 from arml.lab.models.network import Network
 
 GRID = 3
@@ -60,8 +61,8 @@ def permutation_set(count: int = 30, seed: int = 0) -> Tensor:
 
 def draw_orders(count: int, num_orders: int, bias: float, generator: torch.Generator) -> Tensor:
     """Draws one of ``num_orders`` for each of ``count`` images, uniformly; with probability ``bias`` it becomes 0."""
-    orders = torch.randint(num_orders, (count,), generator=generator, device=generator.device)
-    kept = torch.rand(count, generator=generator, device=generator.device) < bias
+    orders = draw_integers(0, num_orders - 1, count, generator)
+    kept = draw_uniform([count], generator) < bias
     return orders.masked_fill(kept, 0)
 
 
@@ -125,7 +126,7 @@ def grey_tiles(x: Tensor, probability: float, generator: torch.Generator, colour
         return x
     if x.shape[1] != len(LUMINANCE):
         raise ValueError(f"Only images of 1 or {len(LUMINANCE)} channels can turn grey. Got shape {tuple(x.shape)}.")
-    chosen = torch.rand(len(x), TILES, generator=generator, device=generator.device) < probability
+    chosen = draw_uniform([len(x), TILES], generator) < probability
     parts = tiles(x)
     mean, std, share = (parts.new_tensor(one)[:, None, None] for one in (*(colours or Colours()), LUMINANCE))
     grey = ((share * (parts * std + mean)).sum(dim=2, keepdim=True) - mean) / std

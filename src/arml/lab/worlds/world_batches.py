@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from arml.lab.data.batches import Batches, Sampler
+from arml.lab.data.draws import take_part
 from arml.lab.worlds.division import generator_for
 from arml.lab.worlds.world import WorldTask
 
@@ -35,8 +36,12 @@ class WorldBatches(Batches[WorldBatch]):
 
     def next(self) -> WorldBatch:
         """The examples of the next step."""
-        rows = {name: sampler.next() for name, sampler in self.samplers.items()}
+        rows = {name: take_part(sampler.next()) for name, sampler in self.samplers.items()}
+
+        def fetch(values: Tensor, chosen: Tensor) -> Tensor:
+            return self.placement.inputs(self.placement.rows(values, chosen))
+
         return WorldBatch(
-            {name: self.tasks[name].x[chosen] for name, chosen in rows.items()},
-            {name: self.tasks[name].target.values[chosen] for name, chosen in rows.items()},
+            {name: fetch(self.tasks[name].x, chosen) for name, chosen in rows.items()},
+            {name: fetch(self.tasks[name].target.values, chosen) for name, chosen in rows.items()},
         )

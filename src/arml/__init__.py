@@ -14,76 +14,29 @@ A training step travels down these stages. Each imports only from those above it
 
 These need only torch and numpy. ``pip install arml[lab]`` adds what the other packages need: ``lab`` (data, networks,
 learners, the training loop), ``report`` (records to tables), ``bench`` (costs) and ``cli`` (the command line).
+
+A name is imported when it is first used (``public``), so that the command line answers at once: torch takes seconds.
 """
 
-from arml.convergence import Convergence
-from arml.fade import CosineFade, Fade, LinearFade, MainOnlyAtEnd
-from arml.gradients import EngineFallbackWarning, Signals, alignment, gram, norms, shared_parameters
-from arml.langevin import Langevin
-from arml.methods import (
-    ARML,
-    DWA,
-    FAMO,
-    OLAUX,
-    TAWT,
-    AdaLoss,
-    Agreement,
-    AutoLambda,
-    AuxiNash,
-    CosineSim,
-    Fixed,
-    GatedARML,
-    GradNorm,
-    MetaBalance,
-    Method,
-    Needs,
-    PriPCGrad,
-    TorchJD,
-    UncertaintyWeighting,
-    Uniform,
-    WeightedCosineSim,
-    project_to_simplex,
-)
-from arml.reweighter import Reweighter
-from arml.schedule import Growing
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from arml.public import *  # noqa: F403 -- the list of names is there
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "ARML",
-    "DWA",
-    "FAMO",
-    "OLAUX",
-    "TAWT",
-    "AdaLoss",
-    "Agreement",
-    "AutoLambda",
-    "AuxiNash",
-    "Convergence",
-    "CosineFade",
-    "CosineSim",
-    "EngineFallbackWarning",
-    "Fade",
-    "Fixed",
-    "GatedARML",
-    "GradNorm",
-    "Growing",
-    "Langevin",
-    "LinearFade",
-    "MainOnlyAtEnd",
-    "MetaBalance",
-    "Method",
-    "Needs",
-    "PriPCGrad",
-    "Reweighter",
-    "Signals",
-    "TorchJD",
-    "UncertaintyWeighting",
-    "Uniform",
-    "WeightedCosineSim",
-    "alignment",
-    "gram",
-    "norms",
-    "project_to_simplex",
-    "shared_parameters",
-]
+
+def __getattr__(name: str) -> Any:
+    """Imports the library when the first of its names is used."""
+    public = import_module("arml.public")
+    found = {"__all__": public.__all__, **{known: getattr(public, known) for known in public.__all__}}
+    globals().update(found)
+    if name not in globals():  # importing has also made files such as arml.packing attributes
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion in a shell."""
+    return sorted({*globals(), *import_module("arml.public").__all__})

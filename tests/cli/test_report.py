@@ -13,7 +13,7 @@ from bench.made_results import cost_file
 from report.made_records import ssl_runs, write
 
 from arml.cli import main
-from arml.cli.main import COMMANDS
+from arml.cli.commands import COMMANDS
 from arml.cli.report import defaults
 from arml.lab.experiments import multi_label_runs, semi_supervised_runs
 from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised

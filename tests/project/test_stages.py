@@ -32,6 +32,7 @@ ORDER = {
         "observer",
         "reweighter",
         "langevin",
+        "public",
         "lab",
         "report",
         "bench",
@@ -70,6 +71,7 @@ ORDER = {
         "trace",
         "train",
         "experiments",
+        "settings",
         "build",
         "launch",
         "sweep",
@@ -147,6 +149,7 @@ ORDER = {
     "arml.report.charts": ["chart", "one_subject", "over_subjects"],
     "arml.report.output": ["text", "terminal", "matplotlib_figures", "plotly_figures", "html", "write"],
     "arml.bench": [
+        "request",
         "timing",
         "problems",
         "peers",
@@ -166,7 +169,22 @@ ORDER = {
         "session",
         "publish",
     ],
-    "arml.cli": ["progress", "train", "compare", "report", "demo", "suite", "bench", "data", "main"],
+    "arml.cli": [
+        "options",
+        "option_list",
+        "help_text",
+        "words",
+        "progress",
+        "train",
+        "compare",
+        "report",
+        "demo",
+        "suite",
+        "bench",
+        "data",
+        "commands",
+        "main",
+    ],
 }
 """Files and rooms of each package from top to bottom. A file that is not listed comes last and is imported by none."""
 CORE = ORDER["arml"][: ORDER["arml"].index("lab")]

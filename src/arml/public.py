@@ -1,0 +1,71 @@
+"""The public names of the library, each from the file it is in."""
+
+from arml.convergence import Convergence
+from arml.fade import CosineFade, Fade, LinearFade, MainOnlyAtEnd
+from arml.gradients import EngineFallbackWarning, Signals, alignment, gram, norms, shared_parameters
+from arml.langevin import Langevin
+from arml.methods import (
+    ARML,
+    DWA,
+    FAMO,
+    OLAUX,
+    TAWT,
+    AdaLoss,
+    Agreement,
+    AutoLambda,
+    AuxiNash,
+    CosineSim,
+    Fixed,
+    GatedARML,
+    GradNorm,
+    MetaBalance,
+    Method,
+    Needs,
+    PriPCGrad,
+    TorchJD,
+    UncertaintyWeighting,
+    Uniform,
+    WeightedCosineSim,
+    project_to_simplex,
+)
+from arml.reweighter import Reweighter
+from arml.schedule import Growing
+
+__all__ = [
+    "ARML",
+    "DWA",
+    "FAMO",
+    "OLAUX",
+    "TAWT",
+    "AdaLoss",
+    "Agreement",
+    "AutoLambda",
+    "AuxiNash",
+    "Convergence",
+    "CosineFade",
+    "CosineSim",
+    "EngineFallbackWarning",
+    "Fade",
+    "Fixed",
+    "GatedARML",
+    "GradNorm",
+    "Growing",
+    "Langevin",
+    "LinearFade",
+    "MainOnlyAtEnd",
+    "MetaBalance",
+    "Method",
+    "Needs",
+    "PriPCGrad",
+    "Reweighter",
+    "Signals",
+    "TorchJD",
+    "UncertaintyWeighting",
+    "Uniform",
+    "WeightedCosineSim",
+    "alignment",
+    "gram",
+    "norms",
+    "project_to_simplex",
+    "shared_parameters",
+]

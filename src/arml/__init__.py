@@ -19,6 +19,7 @@ A name is imported when it is first used (``public``), so that the command line 
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,13 +29,15 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the library when the first of its names is used."""
-    public = import_module("arml.public")
-    found = {"__all__": public.__all__, **{known: getattr(public, known) for known in public.__all__}}
-    globals().update(found)
-    if name not in globals():  # importing has also made files such as arml.packing attributes
+    """Imports a file when it is first used, and all public names when the first of them is."""
+    if find_spec(f"{__name__}.{name}") is not None:
+        return import_module(f"{__name__}.{name}")
+    public = import_module(f"{__name__}.public")
+    names = {"__all__": public.__all__, **{known: getattr(public, known) for known in public.__all__}}
+    if name not in names:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals()[name]
+    globals().update(names)
+    return names[name]
 
 
 def __dir__() -> list[str]:

@@ -99,18 +99,6 @@ def test_labels_needs_more_than_one_number(tmp_path, capsys):
     assert "All runs have the same number of labels" in words(capsys.readouterr().err)
 
 
-@pytest.mark.parametrize("command", ["report", "labels"])
-def test_one_word_commands_have_help_and_are_listed(command, capsys):
-    with pytest.raises(SystemExit) as stop:
-        main([command, "--help"])
-    assert stop.value.code == 0
-    text = words(capsys.readouterr().out.replace("│", " "))
-    assert COMMANDS[(command,)].about() in text
-    assert "Folders of runs, single runs" in text
-    assert main([]) == 0
-    assert f"arml {command} " in capsys.readouterr().out
-
-
 RUNS = [
     SemiSupervised(),
     SemiSupervised(seed=3, method="grid-0.5", labelled_in_pool=False, lr=None, lr_drop_at=(0.25, 0.5), weight_lr=0.1),

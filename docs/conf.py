@@ -1,5 +1,7 @@
 """Sphinx settings."""
 
+from pathlib import Path
+
 from arml import __version__
 
 project = "arml"
@@ -9,10 +11,9 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
-suppress_warnings = ["toc.empty_glob"]  # guides that do not exist
 # A tutorial is run again when its text has changed; `make clean` forgets all results.
 nb_execution_mode = "cache"
-nb_execution_cache_path = "_build/notebooks"
+nb_execution_cache_path = str(Path(__file__).parent / "_build" / "notebooks")
 nb_execution_in_temp = True
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
@@ -21,11 +22,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"  # every parameter has a sentence, or is described as a field
 autoclass_content = "both"  # parameters are described in the docstring of __init__
-autodoc_default_options = {
-    "members": True,
-    # What a method does for the Reweighter, and not for a user: it is described once, at `Method`.
-    "exclude-members": "init, needs, update, directions, schedule, settle, share, __init__, __new__",
-}
+# What a method does for the Reweighter is described once, at `Method`.
+autodoc_default_options = {"exclude-members": "init, needs, update, directions, schedule, settle, __init__, __new__"}
 autodoc_preserve_defaults = True
 html_theme = "furo"
 html_title = f"arml {release}"

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from sphinx.ext.napoleon import GoogleDocstring
+
 from arml import __version__
 
 project = "arml"
@@ -27,3 +29,6 @@ autodoc_default_options = {"exclude-members": "init, needs, update, directions, 
 autodoc_preserve_defaults = True
 html_theme = "furo"
 html_title = f"arml {release}"
+
+# Napoleon would take the words before a colon in the text of an attribute for its type.
+GoogleDocstring._parse_attribute_docstring = GoogleDocstring._consume_to_end

@@ -50,7 +50,7 @@ bench: $(INSTALLED)  ## cost of an update against the number of tasks
 	$(BIN)/python benchmarks/step.py
 	$(BIN)/arml bench
 
-docs: $(INSTALLED)   ## the documentation as HTML in docs/_build; a warning is an error
+docs: $(INSTALLED)   ## the documentation as HTML in docs/_build, with tutorials that are run; a warning is an error
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 build: $(INSTALLED)  ## sdist and wheel in dist/, tried without and with the extra lab

@@ -47,7 +47,7 @@ class Option(NamedTuple):
 
 def list_options(holder: Any, default: Any = None) -> list[Option]:
     """The options of a dataclass; those of a dataclass inside ``default``, such as a run, stand in its place."""
-    made = getattr(holder, "__origin__", holder) if default is None else type(default)
+    made: type = getattr(holder, "__origin__", holder) if default is None else type(default)
     hints, texts = get_type_hints(made, include_extras=True), _attribute_texts(made)
     found = []
     for part in fields(made):

@@ -53,7 +53,7 @@ bench: $(INSTALLED)  ## cost of an update against the number of tasks
 gpu-check: $(INSTALLED)  ## every learner on your GPU against the CPU, speed and memory; DEVICE=cuda:1 chooses one
 	$(BIN)/python tools/gpu_check.py --device $(or $(DEVICE),auto)
 
-docs: $(INSTALLED)   ## the documentation as HTML in docs/_build; a warning is an error
+docs: $(INSTALLED)   ## the documentation as HTML in docs/_build, with tutorials that are run; a warning is an error
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 build: $(INSTALLED)  ## sdist and wheel in dist/, tried without and with the extra lab

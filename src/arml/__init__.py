@@ -14,102 +14,33 @@ A training step travels down these stages. Each imports only from those above it
 - ``sampling``: weights -> which source the next batch is drawn from
 
 These need only torch and numpy. ``pip install arml[lab]`` adds what the other packages need: ``lab`` (data, networks,
-learners, the training loop), ``report`` (records to tables), ``bench`` (costs), ``theory`` (worlds of known truth) and
-``cli`` (the command line).
+learners, the training loop), ``report`` (records to tables), ``bench`` (costs), ``theory`` (worlds of known truth)
+and ``cli`` (the command line).
+
+A name is imported when it is first used (``public``), so that the command line answers at once: torch takes seconds.
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from arml.convergence import Convergence
-from arml.fade import CosineFade, Fade, LinearFade, MainOnlyAtEnd
-from arml.gradients import EngineFallbackWarning, Signals, alignment, gram, norms, shared_parameters
-from arml.langevin import Langevin
-from arml.methods import (
-    ARML,
-    DWA,
-    EXP3,
-    FAMO,
-    OLAUX,
-    TAWT,
-    AdaLoss,
-    Agreement,
-    AutoLambda,
-    AuxiNash,
-    CosineSim,
-    DoGE,
-    Fixed,
-    GatedARML,
-    GradNorm,
-    MetaBalance,
-    Method,
-    Needs,
-    PriPCGrad,
-    TorchJD,
-    TorchJDScalarizer,
-    UncertaintyWeighting,
-    Uniform,
-    WeightedCosineSim,
-    project_to_simplex,
-)
-from arml.reweighter import Reweighter
-from arml.schedule import Growing
-
 if TYPE_CHECKING:
-    from arml.recorder import Recorder
-    from arml.sampling import SourceSampler
+    from arml.public import *  # noqa: F403 -- the list of names is there
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "ARML",
-    "DWA",
-    "EXP3",
-    "FAMO",
-    "OLAUX",
-    "TAWT",
-    "AdaLoss",
-    "Agreement",
-    "AutoLambda",
-    "AuxiNash",
-    "Convergence",
-    "CosineFade",
-    "CosineSim",
-    "DoGE",
-    "EngineFallbackWarning",
-    "Fade",
-    "Fixed",
-    "GatedARML",
-    "GradNorm",
-    "Growing",
-    "Langevin",
-    "LinearFade",
-    "MainOnlyAtEnd",
-    "MetaBalance",
-    "Method",
-    "Needs",
-    "PriPCGrad",
-    "Recorder",
-    "Reweighter",
-    "Signals",
-    "SourceSampler",
-    "TorchJD",
-    "TorchJDScalarizer",
-    "UncertaintyWeighting",
-    "Uniform",
-    "WeightedCosineSim",
-    "alignment",
-    "gram",
-    "norms",
-    "project_to_simplex",
-    "shared_parameters",
-]
-
-_HOMES = {"Recorder": "recorder", "SourceSampler": "sampling"}
-
 
 def __getattr__(name: str) -> Any:
-    """Imports what not every training needs when it is first used."""
-    if name not in _HOMES:
+    """Imports a file, or the file that holds a public name, when it is first used."""
+    if find_spec(f"{__name__}.{name}") is not None:
+        return import_module(f"{__name__}.{name}")
+    public = import_module(f"{__name__}.public")
+    if name not in (*public.__all__, "__all__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = getattr(public, name)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion in a shell."""
+    return sorted({*globals(), *import_module("arml.public").__all__})

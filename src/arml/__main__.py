@@ -7,12 +7,13 @@ def main() -> int:
     """Runs the command line. If a package is missing, says how to install it: the core alone does not need it."""
     try:
         from arml.cli import main as run
+
+        return run()
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.startswith("arml"):
             raise
         sys.stderr.write(f"arml: the command line needs the package {missing.name}: pip install 'arml[lab]'\n")
         return 2
-    return run()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import arml.methods as methods
 from arml.fade import Fade
 from arml.gradients.shared import Shared
 from arml.methods.base import Method
@@ -24,12 +25,22 @@ def choose_method(method: Method[Any] | None) -> Method[Any]:
     """The given method, or the recommended one for ``None``."""
     if method is None:
         return recommended()
-    if isinstance(method, type) or not callable(getattr(method, "init", None)):
+    if isinstance(method, type):
+        raise TypeError(f"Pass {method.__name__}(), not the class {method.__name__}: a method has settings.")
+    if isinstance(method, str) and (known := _find_class(method)):
+        raise TypeError(f"Pass the method {known}(), not its name: `from arml import {known}`. Got {method!r}.")
+    if not callable(getattr(method, "init", None)):
         raise TypeError(
             f"`method` should be a method such as ARML(), or None for the recommended one. Got {method!r}. "
             "It is the first argument: without it, pass `tasks` and `shared` by name."
         )
     return method
+
+
+def _find_class(name: str) -> str:
+    """The class of a method that the command line calls ``name``; empty if there is none."""
+    classes = {known.lower(): known for known in methods.__all__ if isinstance(getattr(methods, known), type)}
+    return classes.get(name.lower().replace("_", ""), "")
 
 
 def check_settings(aux_scale: float, fade: Fade | None, *, train_on_main: bool) -> None:

@@ -14,6 +14,7 @@ REPLACED = (
     "Parameters are replaced by load_state_dict(assign=True), weight_norm, adapters such as LoRA, or a swapped layer: "
     "pass the module as `shared` (or shared_parameters(model, 'trunk')), which is read again at every update."
 )
+ALL_LOSSES = "Pass as `shared` the part of the network that all losses go through."
 
 
 class Connection:
@@ -31,6 +32,7 @@ class Connection:
         self._present: set[str] = set()
         self._touched: set[str] | None = None
         self._examined: set[str] = set()
+        self._outside: set[str] = set()
         self._reported_frozen = False
 
     def check(
@@ -90,16 +92,27 @@ class Connection:
     def _report_tasks(self, losses: Mapping[str, Tensor], trainable: Mapping[str, Tensor]) -> list[str]:
         ids = set(map(id, trainable.values()))
         outside = [task for task, loss in losses.items() if leaves([loss]).isdisjoint(ids)]
-        for task in outside:
-            name, what = task, "its weight cannot be learned"
-            if task == "main":
-                name, what = self.main_name, "no auxiliary task can be compared with it"
+        if outside[:1] == ["main"]:
             warnings.warn(
-                f"The loss of {name!r} does not depend on the shared parameters: its gradient counts as zero, and "
-                f"{what}. Pass as `shared` the part of the network that all losses go through.",
+                f"The loss of {self.main_name!r} does not depend on the shared parameters: its gradient counts as "
+                f"zero, and no auxiliary task can be compared with it. {ALL_LOSSES}",
                 stacklevel=2,
             )
+        if aux := [task for task in outside if task != "main"]:
+            self._outside.update(aux)
+            warnings.warn(f"{self._describe_outside(aux)} {ALL_LOSSES}", stacklevel=2)
         return [task for task in losses if task not in outside]
+
+    def _describe_outside(self, tasks: Sequence[str]) -> str:
+        """What it means that ``tasks`` do not depend on the shared parameters."""
+        inside = [task for task in self._tasks[1:] if task not in self._outside]
+        names = ", ".join(map(repr, tasks[:5])) + (", ..." if len(tasks) > 5 else "")
+        if not inside:
+            return f"No auxiliary loss ({names}) depends on the shared parameters: no weight can be learned."
+        one, many = "its gradient counts as zero, and its weight", "their gradients count as zero, and their weights"
+        said = f"The loss of {names} does not" if len(tasks) == 1 else f"The losses of {names} do not"
+        said += f" depend on the shared parameters: {one if len(tasks) == 1 else many} cannot be learned."
+        return said + (f" Only {inside[0]!r} is left to compare with the main task." if len(inside) == 1 else "")
 
     def _report_frozen(self) -> None:
         if self._touched and not self._read_anew and not self._reported_frozen:
@@ -121,7 +134,7 @@ def _report_most(untouched: Mapping[str, Tensor], trainable: Mapping[str, Tensor
         warnings.warn(
             f"No loss depends on {len(untouched)} of the {len(trainable)} shared parameters, such as "
             f"{next(iter(untouched))!r}; they hold {_num_entries(untouched)} of {_num_entries(trainable)} numbers, "
-            "and count as zero. Pass as `shared` the part of the network that all losses go through.",
+            f"and count as zero. {ALL_LOSSES}",
             stacklevel=2,
         )
 

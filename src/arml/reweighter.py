@@ -44,6 +44,8 @@ class Reweighter(nn.Module):
     >>> loss.backward()
     >>> reweighter.weights
     {'rotation': 1.0}
+    >>> reweighter
+    Reweighter(Agreement(...), weights={'rotation': 1}, every=...)
 
     Tasks may be missing from a batch: leave them out of ``aux`` (or pass ``main=None``). An update then goes on over
     the next calls until all tasks have been met. A task whose loss or gradient is not finite counts as missing. Under
@@ -526,5 +528,8 @@ class Reweighter(nn.Module):
         return html_bars(f"{self.method}, {self.steps} steps", self.weights)
 
     def extra_repr(self) -> str:
-        """Method, tasks and schedule."""
-        return f"{self.method}, tasks={list(self.tasks)}, every={self.every}"
+        """Method, current weights (of ten tasks at most) and schedule."""
+        shown = [f"{name!r}: {weight:.3g}" for name, weight in self.weights.items()]
+        more = f", ... {len(shown) - 10} more" if len(shown) > 10 else ""
+        state = ", converged" if self.converged else ""
+        return f"{self.method}, weights={{{', '.join(shown[:10])}{more}}}, every={self.every}{state}"

@@ -10,10 +10,10 @@ import sys
 import pytest
 
 from arml.cli import main
-from arml.cli.main import COMMANDS
-from arml.lab.build import SETTINGS
+from arml.cli.commands import COMMANDS
 from arml.lab.build.semi_supervised import DATASETS
 from arml.lab.run import Run
+from arml.lab.settings import SETTINGS
 
 QUICK = [
     "--steps",
@@ -31,16 +31,6 @@ QUICK = [
 
 def arml(*words):
     return subprocess.run([sys.executable, "-m", "arml", *words], capture_output=True, text=True, timeout=120)
-
-
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_help_explains_the_command(words, capsys):
-    with pytest.raises(SystemExit) as stop:
-        main([*words, "--help"])
-    assert stop.value.code == 0
-    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert COMMANDS[words].about() in text
-    assert ("--data-dir PATH Where" in text) == (words[0] in ("train", "compare", "suite", "data"))
 
 
 OPTIONS = {Run, *(part for setting in SETTINGS.values() for part in (setting.run, setting.table))}
@@ -64,28 +54,6 @@ def test_without_the_lab_the_command_says_what_to_install():
     failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert failed.returncode == 2
     assert failed.stderr == "arml: the command line needs the package tyro: pip install 'arml[lab]'\n"
-
-
-def test_without_a_command_the_commands_are_listed(capsys):
-    assert main([]) == 0
-    text = capsys.readouterr().out
-    assert all(f"arml {' '.join(words)}" in text for words in COMMANDS)
-
-
-def test_an_unknown_command_lists_the_known_ones(capsys):
-    assert main(["trian", "ssl"]) == 2
-    captured = capsys.readouterr()
-    assert "Unknown command 'trian ssl'" in captured.err
-    assert "arml train ssl" in captured.out
-
-
-def test_presets_are_the_defaults_that_help_shows(capsys):
-    with pytest.raises(SystemExit):
-        main(["train", "ssl", "--preset", "paper", "--dataset", "cifar10", "--help"])
-    text = capsys.readouterr().out
-    assert "default: 200000" in text
-    assert "wrn-28-2" in text
-    assert "default: 4000" in text
 
 
 def test_train_says_where_things_are_and_does_not_repeat_itself(tmp_path):

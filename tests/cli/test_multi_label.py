@@ -34,7 +34,7 @@ def test_a_table_of_ones_own_works_with_one_command(table, tmp_path):
     ("more", "message"),
     [
         (["--main", "il", "--aux", "score"], "'il'"),
-        (["--main", "ill"], "needs --aux COLUMN,COLUMN,..., or --learner main_only"),
+        (["--main", "ill"], "needs --aux COLUMN,COLUMN,...: columns that may help"),
         (["--aux", "score"], "needs --main COLUMN"),
         (["--main", "ill", "--aux", "score", "--dataset", "celeba"], "and no --dataset"),
         (["--main", "ill", "--aux", "score", "--network", "mlp-0"], "'mlp-0' is no network for rows of a table"),

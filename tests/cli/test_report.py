@@ -8,14 +8,15 @@ import time
 from dataclasses import fields, replace
 
 import pytest
-import tyro
 from bench.made_results import cost_file
 from report.made_records import ssl_runs, write
 
 from arml.cli import main
-from arml.cli.main import COMMANDS
+from arml.cli.commands import COMMANDS
+from arml.cli.main import parse as parse_words
 from arml.cli.report import defaults
 from arml.lab.experiments import multi_label_runs, semi_supervised_runs
+from arml.lab.run import split_names
 from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
 from arml.report.commands import repeats, train_command
 
@@ -99,26 +100,14 @@ def test_labels_needs_more_than_one_number(tmp_path, capsys):
     assert "All runs have the same number of labels" in words(capsys.readouterr().err)
 
 
-@pytest.mark.parametrize("command", ["report", "labels"])
-def test_one_word_commands_have_help_and_are_listed(command, capsys):
-    with pytest.raises(SystemExit) as stop:
-        main([command, "--help"])
-    assert stop.value.code == 0
-    text = words(capsys.readouterr().out.replace("│", " "))
-    assert COMMANDS[(command,)].about() in text
-    assert "Folders of runs, single runs" in text
-    assert main([]) == 0
-    assert f"arml {command} " in capsys.readouterr().out
-
-
 RUNS = [
     SemiSupervised(),
     SemiSupervised(seed=3, method="grid-0.5", labelled_in_pool=False, lr=None, lr_drop_at=(0.25, 0.5), weight_lr=0.1),
     replace(semi_supervised_runs.paper("cifar10"), learner="vat", seed=2),
     MultiLabel(main="a 'quoted' name", aux=("x y", "z;", "$HOME"), leave_out=("x y",), labels=None),
-    MultiLabel(main="-dash", network="mlp-16", labels=0.25),
+    MultiLabel(main="-dash", aux=("-x", "--y", "z"), network="mlp-16", labels=0.25),
     replace(multi_label_runs.paper("celeba"), lr_drop_at=()),
-    MultiLabel(dataset="table", table="a folder/my table.csv", table_digest="abc", features=("f 1", "f2"), labels=None),
+    MultiLabel(dataset="table", table="a folder/my table.csv", features=("f 1", "f2"), labels=None),
     Domains(shots="all", folders="my domains", dataset="folders", leave_out=("misleading",), weights="w.pt"),
 ]
 
@@ -127,15 +116,18 @@ def parse(command):
     """The run that the real command line makes of the words."""
     arml, first, second, *rest = shlex.split(command)
     assert (arml, first) == ("arml", "train")
-    if (first, second) in COMMANDS:
-        known = COMMANDS[first, second]
-        return tyro.cli(known.options, args=rest, default=known.default(rest)).run
-    return tyro.cli(Domains, args=rest)
+    return parse_words(COMMANDS[first, second], "arml", rest).run
 
 
 @pytest.mark.parametrize("run", RUNS, ids=range(len(RUNS)))
 def test_commands_make_the_very_same_run(run):
     assert parse(train_command(run, defaults)) == run
+
+
+def test_commands_leave_fingerprints_to_the_command_and_quote_names_with_commas():
+    command = train_command(MultiLabel(table_digest="abc", aux=("height, cm", "age")), defaults)
+    assert "digest" not in command
+    assert split_names(parse(command).aux) == ("height, cm", "age")
 
 
 def test_a_preset_keeps_commands_short():

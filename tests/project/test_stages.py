@@ -34,6 +34,7 @@ ORDER = {
         "reweighter",
         "langevin",
         "sampling",
+        "public",
         "lab",
         "report",
         "bench",
@@ -80,6 +81,7 @@ ORDER = {
         "journal",
         "train",
         "experiments",
+        "settings",
         "build",
         "launch",
         "sweep",
@@ -167,6 +169,7 @@ ORDER = {
     "arml.report.output": ["text", "terminal", "matplotlib_figures", "plotly_figures", "html", "write"],
     "arml.integrations": ["state"],
     "arml.bench": [
+        "request",
         "timing",
         "problems",
         "peers",
@@ -215,7 +218,23 @@ ORDER = {
         "page",
     ],
     "arml.theory.failures": ["contenders", "training"],
-    "arml.cli": ["progress", "train", "compare", "report", "demo", "suite", "bench", "theory", "data", "main"],
+    "arml.cli": [
+        "options",
+        "option_list",
+        "help_text",
+        "words",
+        "progress",
+        "train",
+        "compare",
+        "report",
+        "demo",
+        "suite",
+        "bench",
+        "theory",
+        "data",
+        "commands",
+        "main",
+    ],
 }
 """Files and rooms of each package from top to bottom. A file that is not listed comes last and is imported by none."""
 CORE = ORDER["arml"][: ORDER["arml"].index("lab")]

@@ -2,6 +2,7 @@
 
 Each file imports only from files above it:
 
+- ``request``: what a user may ask for
 - ``timing``: time and memory of a training step
 - ``problems``: networks with K auxiliary tasks on random data
 - ``peers``: training steps as others compute them

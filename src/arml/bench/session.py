@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 
@@ -15,11 +15,11 @@ from arml.bench.costs import kind_costs
 from arml.bench.made_data import paper_run
 from arml.bench.peers import has_torchjd
 from arml.bench.problems import FLASH, MLP, RESNET, TRANSFORMER, WRN, Kind
+from arml.bench.request import KindName, PartName, Request
 from arml.bench.result import Result
 from arml.bench.timing import Plan, Tick
 from arml.lab.environment import environment
 
-KindName = Literal["mlp", "wrn", "resnet", "transformer", "flash"]
 KINDS: dict[KindName, Kind] = {
     "mlp": MLP,
     "wrn": WRN,
@@ -27,7 +27,6 @@ KINDS: dict[KindName, Kind] = {
     "transformer": TRANSFORMER,
     "flash": FLASH,
 }
-PartName = Literal["schedule", "recommended", "phases", "scaling", "processes", "lab"]
 TASKS_ON_PROCESSES = 10
 """K on several processes: each process has its own network, and one backward pass per task takes long."""
 ROUNDS_ON_PROCESSES = 6
@@ -41,30 +40,8 @@ WatchStage: TypeAlias = Callable[[str], AbstractContextManager[Tick]]
 
 
 @dataclass(frozen=True)
-class Session:
-    """What to measure."""
-
-    kinds: tuple[KindName, ...] | None = None
-    """Networks: a multilayer perceptron, WRN-28-2, ResNet18, a small transformer, the same with flash attention.
-    All of them unless given; with --quick, all but WRN-28-2."""
-    num_aux: tuple[int, ...] | None = None
-    """Numbers K of auxiliary tasks: 2 10 39 120 200 unless given; with --quick, 2 39."""
-    repeats: int | None = None
-    """The largest number of rounds of measurements: 15 unless given; with --quick, 2."""
-    seconds: float = 240.0
-    """Time for the rounds of one network. Rounds that do not fit are left out, down to three."""
-    threads: int = 1
-    """Threads of torch. With one thread, the clock counts this process only, so that others hardly affect it."""
-    device: str = "cpu"
-    """Where to measure: cpu or cuda."""
-    batch: int | None = None
-    """Inputs per batch; unless given, each network has its own number."""
-    parts: tuple[PartName, ...] | None = None
-    """What else to measure: whole runs, the recommended method, where the time of a step goes, other batches and sizes,
-    several processes, whole steps of arml train on one and two processes. The first five unless given; with --quick,
-    the first two. lab alone measures no networks unless --kinds names them."""
-    quick: bool = False
-    """A look in less than a minute: small batches, few rounds, ARML only, nothing that gets slow with many tasks."""
+class Session(Request):
+    """What to measure, with everything filled in that was not asked for."""
 
     def chosen_kinds(self) -> list[Kind]:
         """The networks to measure on."""

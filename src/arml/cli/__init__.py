@@ -1,10 +1,13 @@
 """The command line: the only place where a typed name becomes an object.
 
-- ``names``: tables of methods and networks; the parts that runs of all settings have
-- ``semi_supervised``, ``multi_label``, ``domains``: data sets, learners and the parts of a run, one file a setting
-- ``settings``: the three by the word typed for them
-- ``demo``, ``train``, ``compare``, ``report``, ``data``: one file a command
+- ``options``: the options of every command
+- ``option_list``, ``help_text``: from these options to the help
+- ``words``: from the words typed to words that the parser takes
+- ``commands``: every command by name
+- ``demo``, ``train``, ``compare``, ``report``, ``suite``, ``bench``, ``data``: what the commands do
 - ``main``: from the words typed to the command
+
+Help needs the first four only, which load neither torch nor pandas.
 """
 
 from arml.cli.main import main

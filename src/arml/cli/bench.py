@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -10,40 +10,33 @@ from rich.console import Console
 from arml.bench.cost_targets import judge_targets
 from arml.bench.peers import NO_TORCHJD, has_torchjd
 from arml.bench.publish import publish, verdict, write_cost
+from arml.bench.request import Request
 from arml.bench.result import Result, read_result
 from arml.bench.session import Session, begin, measure
 from arml.bench.tables import sheets
 from arml.bench.timing import Tick
+from arml.cli.options import Bench
 from arml.cli.progress import count_bar, plain_warnings, say
 from arml.cli.train import check_at_least_one
 from arml.report.output.terminal import print_sheets
 
 
-@dataclass(frozen=True)
-class Bench(Session):
-    """What learning the weights costs with few and many tasks: our engines, other libraries, and targets."""
-
-    out: Path = Path("runs/bench")
-    """Where cost.json, tables.md and figures are written."""
-    again: Path | None = None
-    """Measure nothing: show this cost.json, and make tables and figures from it."""
-
-
 def run_bench(command: Bench, console: Console) -> int:
     """Measure, print and write; 0 if every target that was measured is met, 1 if one is not."""
-    _check(command)
+    session = Session(**{part.name: getattr(command, part.name) for part in fields(Request)})
+    _check(session)
     if command.again is not None:
         return _show(read_result(command.again), command.out, console)
-    _announce(command, console)
+    _announce(command, session, console)
 
     @contextmanager
     def watch(title: str) -> Iterator[Tick]:
         with plain_warnings(console), count_bar(title, console) as tick:
             yield tick
 
-    begun = found = begin(command)
+    begun = found = begin(session)
     try:
-        for found in measure(begun, command, watch):
+        for found in measure(begun, session, watch):
             write_cost(found, command.out)
     except KeyboardInterrupt:
         _show(found, command.out, console)
@@ -51,19 +44,19 @@ def run_bench(command: Bench, console: Console) -> int:
     return _show(found, command.out, console)
 
 
-def _check(command: Bench) -> None:
+def _check(session: Session) -> None:
     for name in ("threads", "repeats", "batch"):
-        value = getattr(command, name)
+        value = getattr(session, name)
         check_at_least_one(f"--{name}", 1 if value is None else value)
-    for k in command.chosen_num_aux():
+    for k in session.chosen_num_aux():
         check_at_least_one("--num-aux", k)
 
 
-def _announce(command: Bench, console: Console) -> None:
-    clock, tasks = command.plan().clock_name(), ", ".join(map(str, command.chosen_num_aux()))
-    names = [kind.name for kind in command.chosen_kinds()]
+def _announce(command: Bench, session: Session, console: Console) -> None:
+    clock, tasks = session.plan().clock_name(), ", ".join(map(str, session.chosen_num_aux()))
+    names = [kind.name for kind in session.chosen_kinds()]
     say(console, f"Time and memory of training steps with K = {tasks} auxiliary tasks, in turns, by {clock}:")
-    say(console, *(f"  {name}" for name in [*names, *command.chosen_parts()]))
+    say(console, *(f"  {name}" for name in [*names, *session.chosen_parts()]))
     if replace(command, quick=False, out=Bench.out) == Bench():
         say(console, "Less than a minute." if command.quick else "About 25 minutes on one core; --quick takes one.")
     if not has_torchjd():

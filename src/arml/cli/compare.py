@@ -2,50 +2,22 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Any
 
-import tyro
 from rich.console import Console
 
+from arml.cli.options import Compare
 from arml.cli.progress import bar, count_bar, plain_warnings, say
-from arml.cli.train import Preset, check_at_least_one
+from arml.cli.train import check_at_least_one
 from arml.lab.build import Folders, complete
 from arml.lab.build.settings import check_data
-from arml.lab.environment import data_folder
 from arml.lab.hardware import choose_device
 from arml.lab.run import Run
 from arml.lab.sweep import Outcome, run_all
 from arml.lab.trace import read
 from arml.report.output.terminal import print_tables
 from arml.report.tables.rows import as_json, tables
-
-R = TypeVar("R", bound=Run)
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Compare(Generic[R, T]):
-    """Train every learner with the weighting methods of --methods over several seeds, and show the table."""
-
-    run: Annotated[R, tyro.conf.arg(name="")]
-    table_lines: Annotated[T, tyro.conf.arg(name="")]
-    preset: Preset = "cpu"
-    """Sets the defaults of all other options: cpu takes two minutes per run at most, paper is the
-    paper's exact protocol."""
-    seeds: int = 3
-    """Runs per line, with seeds 0, 1, ... All lines share the same splits."""
-    workers: int = 2
-    """Number of runs side by side, each with one thread."""
-    out: Path = Path("runs")
-    """Where to make the folders of runs. Finished runs found there are not repeated."""
-    data_dir: Path = field(default_factory=data_folder)
-    """Where data sets are. Default: the environment variable ARML_DATA, or data."""
-    device: str = "auto"
-    """Where to train: auto, cpu, cuda, cuda:NUMBER or mps; without a number, runs spread over all devices."""
-    paper: bool = False
-    """Also show the paper's own figures, where it has them."""
 
 
 def run_compare(command: Compare[Run, Any], console: Console) -> int:

@@ -1,45 +1,10 @@
 """``arml data``: list, fetch and check data sets."""
 
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated
-
-import tyro
 from rich.console import Console
 from rich.table import Table
 
+from arml.cli.options import Check, Fetch, List
 from arml.lab.data import fetch
-from arml.lab.environment import data_folder
-
-
-@dataclass(frozen=True)
-class List:
-    """List the data sets and where they are."""
-
-    data_dir: Path = field(default_factory=data_folder)
-    """Where data sets are. Default: the environment variable ARML_DATA, or data."""
-
-
-@dataclass(frozen=True)
-class Fetch:
-    """Download a data set, check its checksums, and continue where an earlier attempt stopped."""
-
-    name: Annotated[str, tyro.conf.Positional]
-    """A data set such as cifar10 or celeba; `arml data list` shows all names."""
-    data_dir: Path = field(default_factory=data_folder)
-    """Where to put it. Default: the environment variable ARML_DATA, or data."""
-    base_url: str | None = None
-    """Another address to download the files from."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """Read a data set and say what is in it."""
-
-    name: Annotated[str, tyro.conf.Positional]
-    """A data set such as cifar10 or celeba; `arml data list` shows all names."""
-    data_dir: Path = field(default_factory=data_folder)
-    """Where data sets are. Default: the environment variable ARML_DATA, or data."""
 
 
 def run_list(command: List, console: Console) -> int:

@@ -1,27 +1,15 @@
 """``arml demo``: see it work."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
 from arml.cli.compare import report_failures, run_with_progress
+from arml.cli.options import Demo, ReportRuns
 from arml.cli.progress import say
-from arml.cli.report import ReportRuns, run_report
+from arml.cli.report import run_report
 from arml.cli.train import check_at_least_one
 from arml.lab.experiments import demo_runs
-
-
-@dataclass(frozen=True)
-class Demo:
-    """Run three small experiments on embedded real data, with every method and a verdict on each auxiliary task."""
-
-    seeds: int = 3
-    """Runs per line, with seeds 0, 1, ... All lines share the same splits."""
-    workers: int = 2
-    """Number of runs side by side, each with one thread."""
-    out: Path = Path("runs/demo")
-    """Where to make the folders of runs and the report. Finished runs found there are not repeated."""
 
 
 def run_demo(command: Demo, console: Console) -> int:

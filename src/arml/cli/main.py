@@ -1,78 +1,41 @@
 """Finds the command that was typed, and runs it."""
 
 import sys
-from argparse import ArgumentParser
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-import tyro
-from rich.console import Console
+from arml import __version__
+from arml.cli.commands import COMMANDS, Command
+from arml.cli.words import prepare, restore, suggest
 
-from arml.cli import bench, compare, data, demo, report, suite, theory, train
-from arml.cli.compare import Compare
-from arml.cli.progress import say
-from arml.cli.train import Train
-from arml.lab.build import SETTINGS, Setting
-from arml.lab.run import Run
-
-
-@dataclass(frozen=True)
-class Command:
-    """The command behind one or two words."""
-
-    options: Any
-    """A dataclass whose fields are the options."""
-    run: Callable[[Any, Console], int]
-    default: Callable[[Sequence[str]], Any] | None = None
-    """For commands of a setting: makes the defaults, which depend on ``--preset`` and ``--dataset``."""
-
-    def about(self) -> str:
-        """The first line of the command's help."""
-        return str(getattr(self.options, "__origin__", self.options).__doc__).strip().splitlines()[0]
-
-
-def _train(setting: Setting) -> Command:
-    return Command(Train[setting.run], train.run_train, lambda words: Train(_preset(setting, words)))  # type: ignore[name-defined]
-
-
-def _compare(setting: Setting) -> Command:
-    return Command(
-        Compare[setting.run, setting.table],  # type: ignore[name-defined]
-        compare.run_compare,
-        lambda words: _comparison(setting, _preset(setting, words)),
-    )
-
-
-def _comparison(setting: Setting, run: Run) -> Compare[Run, Any]:
-    return Compare(run, setting.table_for(run), seeds=setting.seeds)
-
-
-COMMANDS: dict[tuple[str, ...], Command] = {
-    ("demo",): Command(demo.Demo, demo.run_demo),
-    **{("train", name): _train(setting) for name, setting in SETTINGS.items()},
-    **{("compare", name): _compare(setting) for name, setting in SETTINGS.items()},
-    ("report",): Command(report.ReportRuns, report.run_report),
-    ("labels",): Command(report.Labels, report.run_labels),
-    ("suite",): Command(suite.SuiteOptions, suite.run_suite),
-    ("bench",): Command(bench.Bench, bench.run_bench),
-    ("theory",): Command(theory.Theory, theory.run_theory),
-    ("data", "list"): Command(data.List, data.run_list),
-    ("data", "fetch"): Command(data.Fetch, data.run_fetch),
-    ("data", "check"): Command(data.Check, data.run_check),
-}
+HELP = ("-h", "--help")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns 0; 1 if something failed, 2 if the command is unknown."""
-    words, console = list(sys.argv[1:] if argv is None else argv), Console()
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in (*HELP, "help"):
+        return _print(list_commands())
+    if words[0] == "--version":
+        return _print(f"arml {__version__}")
     name = next((known for known in (tuple(words[:2]), tuple(words[:1])) if known in COMMANDS), None)
     if name is None:
-        return _help(words, console)
+        return _explain_unknown(words)
     command, prog, words = COMMANDS[name], f"arml {' '.join(name)}", words[len(name) :]
-    default = {"default": command.default(words)} if command.default is not None else {}
+    if not {*HELP}.isdisjoint(words):
+        return _print(command.help(prog, words))
+    return _run(command, prog, words)
+
+
+def _run(command: Command, prog: str, words: Sequence[str]) -> int:
+    # Imported here: help should not wait for them.
+    from rich.console import Console
+
+    from arml.cli.progress import say
+
     try:
-        return command.run(tyro.cli(command.options, prog=prog, args=words, **default), console)
+        options = parse(command, prog, words)
+        return command.load()(options, Console())
     except (
         ValueError,
         OSError,
@@ -87,26 +50,48 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _preset(setting: Setting, words: Sequence[str]) -> Run:
-    """The defaults that ``--preset`` and ``--dataset`` choose; the full parser rejects wrong names."""
-    parser = ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
-    parser.add_argument("--preset", default="cpu")
-    parser.add_argument("--dataset", default=setting.datasets[0])
-    if setting.own_data:
-        parser.add_argument(f"--{setting.own_data}", dest="own")
-    known, _ = parser.parse_known_args(list(words))
-    dataset = setting.own_data if getattr(known, "own", None) else known.dataset
-    preset = setting.presets.get(known.preset, setting.presets["cpu"])
-    return preset(dataset if dataset in setting.datasets else setting.datasets[0])
+def parse(command: Command, prog: str, words: Sequence[str]) -> Any:
+    """The options of ``command``; ends the program with an explanation if the words do not fit."""
+    import tyro
+
+    refusals = command.refusals(words)
+    for word in words:
+        if (flag := word.partition("=")[0].replace("_", "-")) in refusals:
+            raise ValueError(f"{flag} is no option here: {refusals[flag]}.")
+    default = {"default": command.default(words)} if command.default is not None else {}
+    given = prepare(words, command.offered(words))
+    return restore(tyro.cli(command.options, prog=prog, args=given, **default))
 
 
-def _help(words: Sequence[str], console: Console) -> int:
-    asked = not words or words[-1] in ("-h", "--help")
-    if not asked:
-        Console(stderr=True).print(f"Unknown command {' '.join(words[:2])!r}.", style="red", highlight=False)
-    console.print("arml: how much each auxiliary task should count, learned in one training run\n")
+def list_commands(first: str = "") -> str:
+    """Every command under its heading, or those that begin with a word."""
+    headings: dict[str, list[str]] = {}
     for name, command in COMMANDS.items():
-        if not words or words[0] not in {known[0] for known in COMMANDS} or words[0] == name[0]:
-            console.print(f"  arml {' '.join(name):<14} {command.about()}", highlight=False)
-    console.print("\nEach command has --help.")
-    return 0 if asked else 2
+        if first in ("", name[0]):
+            headings.setdefault(command.heading, []).append(f"  arml {' '.join(name):<12} {command.summary}")
+    listed = "\n\n".join("\n".join([heading, *lines]) for heading, lines in headings.items())
+    if first:
+        return listed
+    title = "arml: how much each auxiliary task should count, learned in one training run"
+    return f"{title}\n\n{listed}\n\narml COMMAND --help explains a command; arml --version."
+
+
+def _explain_unknown(words: Sequence[str]) -> int:
+    """Names the nearest command, or lists what can follow the first word."""
+    firsts = list(dict.fromkeys(name[0] for name in COMMANDS))
+    if words[0] not in firsts:
+        near = suggest(words[0], firsts)
+        sys.stderr.write(f"arml: unknown command {words[0]!r}.{near} `arml --help` lists all commands.\n")
+        return 2
+    if len(words) > 1 and words[1] in HELP:
+        return _print(list_commands(words[0]))
+    seconds = [name[1] for name in COMMANDS if name[0] == words[0]]
+    typed = f"Got {words[1]!r}.{suggest(words[1], seconds)}" if len(words) > 1 else ""
+    sys.stderr.write(f"arml: {words[0]} needs one of {', '.join(seconds)}. {typed}".rstrip() + "\n\n")
+    sys.stderr.write(list_commands(words[0]) + "\n")
+    return 2
+
+
+def _print(text: str) -> int:
+    sys.stdout.write(f"{text}\n")
+    return 0

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -15,7 +16,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from arml.lab.data.cache import ReportCount
+if TYPE_CHECKING:
+    from arml.lab.data.cache import ReportCount
 
 
 def say(console: Console, *lines: str) -> None:
@@ -41,7 +43,7 @@ def plain_warnings(console: Console) -> Iterator[None]:
 
 
 @contextmanager
-def count_bar(what: str, console: Console) -> Iterator[ReportCount]:
+def count_bar(what: str, console: Console) -> Iterator["ReportCount"]:
     """A bar that appears with the first count. Work that takes no time shows none."""
     with bar(console) as progress:
         tasks: list[TaskID] = []

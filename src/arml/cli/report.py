@@ -1,17 +1,15 @@
 """``arml report`` and ``arml labels``: the results of runs."""
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import tyro
 from rich.console import Console
 
 from arml.bench.cost_charts import cost_chart
 from arml.bench.result import collect_costs, cost_files, is_cost_file
-from arml.lab.build import SETTINGS
+from arml.cli.options import Labels, ReportRuns
 from arml.lab.run import Run
+from arml.lab.settings import SETTINGS
 from arml.report.charts.chart import Chart
 from arml.report.contents import Report, make_report
 from arml.report.data.comparison import comparisons
@@ -21,34 +19,6 @@ from arml.report.output.terminal import print_sheets
 from arml.report.output.write import write
 from arml.report.tables.labels_sheet import labels_sheet
 from arml.report.tables.saving_sentences import saving_sentences
-
-
-@dataclass(frozen=True)
-class ReportRuns:
-    """Tables, figures, a verdict on each auxiliary task, and a page to open in a browser."""
-
-    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of runs, single runs, record files, or a cost.json of `arml bench`."""
-    out: Path = Path("report")
-    """Where index.html, tables.md, tables.tex and figures are written."""
-    paper: bool = False
-    """Show the paper's own figures next to ours, where it has them."""
-    figures: int = 16
-    """How many figures to write as PNG and SVG files, those over several subjects first; the page has all of them."""
-    watch: bool = False
-    """Keep running until stopped: rewrite the page when a record changes; the page reloads itself."""
-    every: float = 5.0
-    """Seconds between two checks of the records while watching."""
-
-
-@dataclass(frozen=True)
-class Labels:
-    """How many labels each method needs to reach an error, also as a share of what uniform weights need."""
-
-    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of runs, single runs or record files, at two numbers of labels or more."""
-    error: tuple[float, ...] = ()
-    """Test errors in % to reach; none: half-way between the best and the worst error with uniform weights."""
 
 
 def run_report(command: ReportRuns, console: Console) -> int:

@@ -1,20 +1,17 @@
 """``arml suite``: every method in worlds of which it is known which auxiliary tasks help."""
 
 import json
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal
 
 from rich.console import Console
 
 from arml.cli.compare import report_failures, run_with_progress
+from arml.cli.options import SuiteOptions
 from arml.cli.progress import plain_warnings, say
 from arml.cli.train import check_at_least_one
 from arml.lab.build import complete
 from arml.lab.build.method_file import load_method
 from arml.lab.build.suite import find_worlds
 from arml.lab.catalogue import METHODS, choose
-from arml.lab.environment import data_folder
 from arml.lab.experiments import suite_runs
 from arml.lab.run import Run, split_names
 from arml.lab.sweep import Outcome
@@ -25,42 +22,6 @@ from arml.report.data.suite_scores import leaderboard, world_results
 from arml.report.output.terminal import print_sheets
 from arml.report.output.text import markdown
 from arml.report.tables.suite_sheets import brief_worlds_sheet, leaderboard_sheet, list_sheet, worlds_sheet
-
-
-@dataclass(frozen=True)
-class SuiteOptions:
-    """Score every method in worlds of known truth: harm, gain, share of the oracle's gain, rank of helpful tasks."""
-
-    tier: Literal["dev", "test"] = "dev"
-    """Worlds to choose defaults with (dev), or worlds for a published table (test): other data, other seeds."""
-    list: bool = False
-    """Show the worlds of both tiers and end."""
-    quick: bool = False
-    """A few fast worlds of dev and 3 seeds: at most 5 minutes on two cores."""
-    worlds: tuple[str, ...] = ()
-    """Names of worlds, separated by spaces or commas; none: all of the tier."""
-    methods: tuple[str, ...] = ()
-    """Methods, separated by spaces or commas; none: all. Main task only, uniform weights and the oracle always run."""
-    method_file: tuple[Path, ...] = ()
-    """Python files with further methods. Each is code that is run: give only files that you trust."""
-    seeds: int = 10
-    """Number of seeds."""
-    workers: int = 2
-    """Number of runs side by side, each with one thread."""
-    table: str = ""
-    """Your own CSV or Parquet file: worlds are made from it in place of the embedded ones. Needs --main and --aux."""
-    folders: str = ""
-    """Your own folder with <domain>/<class>/<image>: worlds are made from it. Needs --main."""
-    main: str = ""
-    """The main column of the table, or the target domain of the folders."""
-    aux: tuple[str, ...] = ()
-    """Columns of the table to use as auxiliary tasks, separated by spaces or commas."""
-    steps: int | None = None
-    """Training steps of every run; none: as many as each world says."""
-    out: Path = Path("runs/suite")
-    """Where to make the folders of runs. Finished runs found there are not repeated."""
-    data_dir: Path = field(default_factory=data_folder)
-    """Where data sets are. Default: the environment variable ARML_DATA, or data."""
 
 
 def run_suite(command: SuiteOptions, console: Console) -> int:

@@ -1,26 +1,10 @@
 """``arml theory``: the argument behind the weights, computed and drawn."""
 
-from dataclasses import dataclass
-from pathlib import Path
-
 from rich.console import Console
 
+from arml.cli.options import Theory
 from arml.cli.progress import count_bar, say
 from arml.cli.train import check_at_least_one
-
-
-@dataclass(frozen=True)
-class Theory:
-    """Compute every link of ARML's argument in worlds of known truth, and when it fails; writes a page."""
-
-    out: Path = Path("runs/theory")
-    """Where index.html, tables.md and figures are written."""
-    seed: int = 0
-    """Seeds all draws."""
-    quick: bool = False
-    """Fewer draws and points: less than half a minute on two cores."""
-    workers: int = 2
-    """Number of processes side by side, each with one thread."""
 
 
 def run_theory(command: Theory, console: Console) -> int:

@@ -1,45 +1,19 @@
 """``arml train``: one run."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Any
 
 import torch
-import tyro
 from rich.console import Console
 
+from arml.cli.options import Train
 from arml.cli.progress import bar, count_bar, plain_warnings, say
 from arml.lab.build import Folders, build, complete
-from arml.lab.environment import data_folder
 from arml.lab.hardware import choose_device
 from arml.lab.processes import join_processes
 from arml.lab.run import Run, is_done
 from arml.lab.trace import Record, read, result
 from arml.lab.train import Parts, train
-
-Preset = Literal["cpu", "paper"]
-R = TypeVar("R", bound=Run)
-
-
-@dataclass(frozen=True)
-class Train(Generic[R]):
-    """Train one network. Validation examples choose it; test examples are used once, at the end."""
-
-    run: Annotated[R, tyro.conf.arg(name="")]
-    preset: Preset = "cpu"
-    """Sets the defaults of all other options: cpu takes two minutes per run at most, paper is the
-    paper's exact protocol."""
-    out: Path = Path("runs")
-    """Where to make the folder of the run."""
-    data_dir: Path = field(default_factory=data_folder)
-    """Where data sets are. Default: the environment variable ARML_DATA, or data."""
-    resume: bool = False
-    """Continue from the last checkpoint, if there is one. Without it an unfinished run starts again."""
-    threads: int = 1
-    """Number of torch threads. One is fastest for small networks."""
-    device: str = "auto"
-    """Where to train: auto, cpu, cuda, cuda:NUMBER or mps; auto is the best there is. With torchrun, several processes
-    train the run together."""
 
 
 def check_at_least_one(option: str, value: int) -> None:

@@ -18,6 +18,7 @@ A line of data travels down the stages. Each imports only from those above it:
 - ``trace``: the record of a run, one JSON line per recorded step
 - ``train``: the loop, evaluation, checkpoints
 - ``experiments``: which runs make a table or a figure
+- ``settings``: the three settings by name
 - ``build``: a run -> everything it trains with
 - ``launch``: a run -> its result
 - ``sweep``: many runs side by side

@@ -7,10 +7,12 @@ every comparison includes it unless it is marked ``compared=False``, and tables 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from arml import methods
-from arml.methods import Method
+import arml
+
+if TYPE_CHECKING:  # methods are imported when one is made, so that names alone do not load torch
+    from arml.methods import Method
 
 T = TypeVar("T")
 
@@ -22,7 +24,7 @@ class HasLastLayer(Protocol):
     """Name of the last layer with weights."""
 
 
-MakeMethod: TypeAlias = Callable[[HasLastLayer], Method[Any]]
+MakeMethod: TypeAlias = Callable[[HasLastLayer], "Method[Any]"]
 
 
 @dataclass(frozen=True)
@@ -67,59 +69,59 @@ class LearnerFacts:
 _ARML = "Shi et al., Auxiliary Task Reweighting for Minimum-data Learning, NeurIPS 2020"
 
 METHODS: dict[str, MethodFacts] = {
-    "uniform": MethodFacts(lambda _: methods.Uniform(), ", uniform weights", learned=False, steered=False),
-    "adaloss": MethodFacts(lambda _: methods.AdaLoss(), " + AdaLoss", steered=False, paper="Hu et al., AAAI 2019"),
+    "uniform": MethodFacts(lambda _: arml.Uniform(), ", uniform weights", learned=False, steered=False),
+    "adaloss": MethodFacts(lambda _: arml.AdaLoss(), " + AdaLoss", steered=False, paper="Hu et al., AAAI 2019"),
     "gradnorm": MethodFacts(
-        lambda trunk: methods.GradNorm(layer=trunk.last_layer),
+        lambda trunk: arml.GradNorm(layer=trunk.last_layer),
         " + GradNorm",
         steered=False,
         paper="Chen et al., ICML 2018",
     ),
-    "cosine_sim": MethodFacts(lambda _: methods.CosineSim(), " + CosineSim", paper="Du et al., arXiv:1812.02224"),
-    "ol_aux": MethodFacts(lambda _: methods.OLAUX(), " + OL_AUX", paper="Lin et al., NeurIPS 2019"),
-    "dwa": MethodFacts(lambda _: methods.DWA(), " + DWA", steered=False, compared=False, paper="Liu et al., CVPR 2019"),
+    "cosine_sim": MethodFacts(lambda _: arml.CosineSim(), " + CosineSim", paper="Du et al., arXiv:1812.02224"),
+    "ol_aux": MethodFacts(lambda _: arml.OLAUX(), " + OL_AUX", paper="Lin et al., NeurIPS 2019"),
+    "dwa": MethodFacts(lambda _: arml.DWA(), " + DWA", steered=False, compared=False, paper="Liu et al., CVPR 2019"),
     "uncertainty": MethodFacts(
-        lambda _: methods.UncertaintyWeighting(),
+        lambda _: arml.UncertaintyWeighting(),
         " + uncertainty weighting",
         steered=False,
         compared=False,
         paper="Kendall et al., CVPR 2018",
     ),
     "famo": MethodFacts(
-        lambda _: methods.FAMO(), " + FAMO", steered=False, compared=False, paper="Liu et al., NeurIPS 2023"
+        lambda _: arml.FAMO(), " + FAMO", steered=False, compared=False, paper="Liu et al., NeurIPS 2023"
     ),
     "metabalance": MethodFacts(
-        lambda _: methods.MetaBalance(), " + MetaBalance", compared=False, paper="He et al., WWW 2022"
+        lambda _: arml.MetaBalance(), " + MetaBalance", compared=False, paper="He et al., WWW 2022"
     ),
     "weighted_cosine_sim": MethodFacts(
-        lambda _: methods.WeightedCosineSim(),
+        lambda _: arml.WeightedCosineSim(),
         " + weighted CosineSim",
         compared=False,
         paper="Du et al., arXiv:1812.02224",
     ),
     "pri_pcgrad": MethodFacts(
-        lambda _: methods.PriPCGrad(), " + PriPCGrad", compared=False, paper="Yu et al., NeurIPS 2020"
+        lambda _: arml.PriPCGrad(), " + PriPCGrad", compared=False, paper="Yu et al., NeurIPS 2020"
     ),
-    "tawt": MethodFacts(lambda _: methods.TAWT(), " + TAWT", compared=False, paper="Chen et al., ICLR 2022"),
+    "tawt": MethodFacts(lambda _: arml.TAWT(), " + TAWT", compared=False, paper="Chen et al., ICLR 2022"),
     "auto_lambda": MethodFacts(
-        lambda _: methods.AutoLambda(), " + Auto-Lambda, first order", compared=False, paper="Liu et al., TMLR 2022"
+        lambda _: arml.AutoLambda(), " + Auto-Lambda, first order", compared=False, paper="Liu et al., TMLR 2022"
     ),
     "auxi_nash": MethodFacts(
-        lambda _: methods.AuxiNash(), " + AuxiNash", compared=False, paper="Shamsian et al., ICML 2023"
+        lambda _: arml.AuxiNash(), " + AuxiNash", compared=False, paper="Shamsian et al., ICML 2023"
     ),
-    "doge": MethodFacts(lambda _: methods.DoGE(), " + DoGE", compared=False, paper="Fan et al., ICML 2024"),
-    "exp3": MethodFacts(lambda _: methods.EXP3(), " + EXP3, as in FLAD", compared=False, paper="NeurIPS 2023"),
-    "arml": MethodFacts(lambda _: methods.ARML(), " + ARML", rank_in_verdict=1, paper=_ARML),
+    "doge": MethodFacts(lambda _: arml.DoGE(), " + DoGE", compared=False, paper="Fan et al., ICML 2024"),
+    "exp3": MethodFacts(lambda _: arml.EXP3(), " + EXP3, as in FLAD", compared=False, paper="NeurIPS 2023"),
+    "arml": MethodFacts(lambda _: arml.ARML(), " + ARML", rank_in_verdict=1, paper=_ARML),
     "arml_full": MethodFacts(
-        lambda _: methods.ARML(),
+        lambda _: arml.ARML(),
         " + ARML, two stages with Langevin noise",
         two_stages=True,
         rank_in_verdict=3,
         paper=_ARML,
     ),
-    "gated_arml": MethodFacts(lambda _: methods.GatedARML(), " + Gated ARML (ours)", rank_in_verdict=2),
+    "gated_arml": MethodFacts(lambda _: arml.GatedARML(), " + Gated ARML (ours)", rank_in_verdict=2),
     "agreement": MethodFacts(
-        lambda _: methods.Agreement(), " + Agreement (ours, recommended)", sets_its_own_scale=True, rank_in_verdict=0
+        lambda _: arml.Agreement(), " + Agreement (ours, recommended)", sets_its_own_scale=True, rank_in_verdict=0
     ),
 }
 """Methods by the name that commands and records use, in the order of tables."""
@@ -144,7 +146,7 @@ def _grid_name(weights: Sequence[float]) -> str:
 
 
 def _grid_point(weights: Sequence[float]) -> MethodFacts:
-    return MethodFacts(lambda _: methods.Fixed(weights), "", learned=False, steered=False)
+    return MethodFacts(lambda _: arml.Fixed(weights), "", learned=False, steered=False)
 
 
 GRID: dict[str, MethodFacts] = _grid_points(2)

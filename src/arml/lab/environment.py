@@ -6,8 +6,6 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-import torch
-
 
 def data_folder() -> Path:
     """Where data sets are: the environment variable ARML_DATA, or ``data``."""
@@ -17,6 +15,8 @@ def data_folder() -> Path:
 @cache
 def environment() -> dict[str, str]:
     """Versions, operating system and processor. No times and no names: the same for every run on a machine."""
+    import torch  # here, because the command line asks for the data folder when it shows its help
+
     return {
         "arml": version("arml"),
         "torch": torch.__version__,

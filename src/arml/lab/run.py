@@ -1,10 +1,11 @@
 """A run as plain data that can be hashed, recorded and repeated: what the runs of all settings have in common."""
 
+import csv
 import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
@@ -51,7 +52,7 @@ class Run(ABC):
     """Learners whose auxiliary tasks a method weights."""
 
     method: MethodName = "arml"
-    """How auxiliary losses are weighted; arml_full has two stages, grid-A gives two tasks the weights A and 2 - A,
+    """How auxiliary losses are weighted. arml_full has two stages. grid-A gives two tasks the weights A and 2 - A,
     grid-A-B-C gives three tasks these weights."""
     seed: int = 0
     """Seeds the split, the initial network, the batches and the augmentation."""
@@ -74,7 +75,7 @@ class Run(ABC):
     weight_lr: float | None = None
     """Step size of the weights of ARML, Gated ARML and OL_AUX; none: the method's own default."""
     every: int = 5
-    """Steps between two updates of the weights."""
+    """Steps between two updates of the weights; agreement has a schedule of its own."""
     growing: bool = False
     """Update more often at first: after n steps the next update is g = min(every, 1 + n // 10) steps away, and its
     step is sqrt(g) times as long."""
@@ -164,13 +165,20 @@ def check_at_least(run: Run, least: float, names: Sequence[str]) -> None:
             raise ValueError(f"`{name}` should be at least {least}. Got {value!r}.")
 
 
-def split_names(names: Sequence[str]) -> tuple[str, ...]:
+def split_names(names: Sequence[str], known: Collection[str] = ()) -> tuple[str, ...]:
     """Splits names that were given one by one or with commas between them.
+
+    A name that is ``known`` as it is, or in double quotes, may contain commas.
 
     >>> split_names(["age,ward", "height"])
     ('age', 'ward', 'height')
+    >>> split_names(["height, cm", "age"], known=["age", "height, cm"])
+    ('height, cm', 'age')
+    >>> split_names(['"height, cm",age'])
+    ('height, cm', 'age')
     """
-    return tuple(part.strip() for name in names for part in name.split(",") if part.strip())
+    parts = [[name] if name in known else next(csv.reader([name], skipinitialspace=True), []) for name in names]
+    return tuple(part.strip() for group in parts for part in group if part.strip())
 
 
 def is_done(folder: Path) -> bool:

@@ -62,11 +62,11 @@ def _loop_command(run: Run, seeds: Sequence[int], defaults: Defaults) -> str:
 
 
 def train_command(run: Run, defaults: Defaults) -> str:
-    """``arml train`` with every option that differs from the defaults, quoted for a shell."""
+    """``arml train`` with every option that differs from the defaults, quoted for a shell; it fills in fingerprints."""
     words, default = defaults(run)
     start = ["arml", "train", run.setting, *words]
     known = asdict(default)
-    changed = {name: value for name, value in asdict(run).items() if value != known[name]}
+    changed = {name: value for name, value in asdict(run).items() if value != known[name] and name[-7:] != "_digest"}
     return shlex.join(start + [word for name, value in changed.items() for word in _option(name, value)])
 
 
@@ -75,6 +75,8 @@ def _option(name: str, value: object) -> list[str]:
     if isinstance(value, bool):
         return [f"--{option}" if value else f"--no-{option}"]
     if isinstance(value, tuple):
-        return [f"--{option}", *map(str, value)]
+        names = [f'"{part}"' if "," in str(part) else str(part) for part in value]
+        dashes = any(name.startswith("-") for name in names)
+        return [f"--{option}={name}" for name in names] if dashes else [f"--{option}", *names]
     # The parser would take a value that begins with a dash for an option.
     return [f"--{option}={value}"] if str(value).startswith("-") or value == "" else [f"--{option}", str(value)]

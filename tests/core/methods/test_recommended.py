@@ -41,5 +41,3 @@ def test_what_is_missing_is_named(settings, message):
 def test_tasks_in_the_place_of_the_method_are_noticed():
     with pytest.raises(TypeError, match=r"`method` should be a method such as ARML\(\).* Got \['a', 'b', 'c', 'd'\]"):
         Reweighter(TASKS, Net().trunk)
-    with pytest.raises(TypeError, match=r"Got <class 'arml.methods.arml.ARML'>.*"):
-        Reweighter(ARML, TASKS, Net().trunk)

@@ -7,10 +7,10 @@
 - ``skeleton``: what a setting contributes -> everything a run trains with
 - ``semi_supervised``, ``multi_label``, ``domains``: data and learner of each setting
 - ``suite``: data and learner of a world of known truth
-- ``settings``: the three settings by name, and how every kind of run is made
+- ``settings``: how every kind of run is made
 """
 
-from arml.lab.build.settings import SETTINGS, Setting, build, complete
+from arml.lab.build.settings import build, complete
 from arml.lab.build.skeleton import Folders
 
-__all__ = ["SETTINGS", "Folders", "Setting", "build", "complete"]
+__all__ = ["Folders", "build", "complete"]

@@ -150,7 +150,7 @@ def _choose_targets(examples: Examples, run: MultiLabel) -> tuple[Target, dict[s
         raise ValueError(f"{run.main!r} is the main target and cannot be an auxiliary one, too.")
     used = [name for name in names if name != run.main and name not in run.leave_out]
     if not used and run.learner != "main_only":
-        raise ValueError("No auxiliary target is left. Name one or more with --aux, or choose --learner main_only.")
+        raise ValueError("No auxiliary target is left. Name one or more with --aux, or leave out fewer.")
     return examples.targets[run.main], {name: examples.targets[name] for name in used}
 
 
@@ -162,13 +162,17 @@ def complete(run: MultiLabel) -> MultiLabel:
         )
     if run.features and not run.table:
         raise ValueError(f"--features chooses columns of a table; {run.dataset} has its own.")
-    aux, features, left_out = (split_names(names) for names in (run.aux, run.features, run.leave_out))
+    known = table.column_names(Path(run.table)) if run.table else ()
+    aux, features, left_out = (split_names(names, known) for names in (run.aux, run.features, run.leave_out))
     run = settle_method(run)
     run = replace(run, aux=aux, features=features, leave_out=left_out, weights_digest=file_fingerprint(run.weights))
     if not run.table:
         return run
     if not run.aux and run.learner != "main_only":
-        raise ValueError(f"Learning from the table {run.table} needs --aux COLUMN,COLUMN,..., or --learner main_only.")
+        raise ValueError(
+            f"Learning from the table {run.table} needs --aux COLUMN,COLUMN,...: columns that may help. "
+            "`arml train mlc --learner main_only` learns without them."
+        )
     return replace(run, table=str(Path(run.table)), table_digest=file_fingerprint(run.table))
 
 

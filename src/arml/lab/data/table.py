@@ -72,6 +72,11 @@ def load(path: Path, *, main: str, aux: Sequence[str], features: Sequence[str] =
     return Examples(path.name.removesuffix(_suffix(path)), targets, partial(_inputs, chosen))
 
 
+def column_names(path: Path) -> tuple[str, ...]:
+    """The names of all columns in the file."""
+    return tuple(_read(path).columns)
+
+
 def _readers() -> dict[str, Callable[[Path], "pd.DataFrame"]]:
     csv, tsv = (partial(_read_text, separator=separator) for separator in (",", "\t"))
     return {".csv": csv, ".csv.gz": csv, ".tsv": tsv, ".parquet": _read_parquet}

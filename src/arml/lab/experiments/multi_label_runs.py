@@ -109,6 +109,6 @@ class Table:
         points = grid_for(len(set(base.aux) - set(base.leave_out))) if self.grid else ()
         for method in (*self.methods, *points):
             yield replace(base, learner="joint", method=method)
-        for name in split_names(self.without):
+        for name in split_names(self.without, base.aux):
             if name != base.main and set(base.aux) != {name}:
                 yield replace(base, learner="joint", method="uniform", leave_out=(*base.leave_out, name))

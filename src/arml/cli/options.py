@@ -1,0 +1,189 @@
+"""The options of every command, and nothing else: help must not wait for torch."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Generic, Literal, TypeVar
+
+import tyro
+
+from arml.bench.request import Request
+from arml.lab.environment import data_folder
+from arml.lab.run import Run
+
+Preset = Literal["cpu", "paper"]
+R = TypeVar("R", bound=Run)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Run three small experiments on embedded real data, with every method and a verdict on each auxiliary task."""
+
+    seeds: int = 3
+    """Runs per line, with seeds 0, 1, ... All lines share the same splits."""
+    workers: int = 2
+    """Number of runs side by side, each with one thread."""
+    out: Path = Path("runs/demo")
+    """Where to make the folders of runs and the report. Finished runs found there are not repeated."""
+
+
+@dataclass(frozen=True)
+class Train(Generic[R]):
+    """Train one network. Validation examples choose it; test examples are used once, at the end."""
+
+    run: Annotated[R, tyro.conf.arg(name="")]
+    preset: Preset = "cpu"
+    """Sets the defaults of all other options: cpu takes two minutes per run at most, paper is the
+    paper's exact protocol."""
+    out: Path = Path("runs")
+    """Where to make the folder of the run."""
+    data_dir: Path = field(default_factory=data_folder)
+    """Where data sets are. Default: the environment variable ARML_DATA, or data."""
+    resume: bool = False
+    """Continue from the last checkpoint, if there is one. Without it an unfinished run starts again."""
+    threads: int = 1
+    """Number of torch threads. One is fastest for small networks."""
+    device: str = "auto"
+    """Where to train: auto, cpu, cuda, cuda:NUMBER or mps; auto is the best there is. With torchrun, several processes
+    train the run together."""
+
+
+@dataclass(frozen=True)
+class Compare(Generic[R, T]):
+    """Train every learner with the weighting methods of --methods over several seeds, and show the table."""
+
+    run: Annotated[R, tyro.conf.arg(name="")]
+    table_lines: Annotated[T, tyro.conf.arg(name="")]
+    preset: Preset = "cpu"
+    """Sets the defaults of all other options: cpu takes two minutes per run at most, paper is the
+    paper's exact protocol."""
+    seeds: int = 3
+    """Runs per line, with seeds 0, 1, ... All lines share the same splits."""
+    workers: int = 2
+    """Number of runs side by side, each with one thread."""
+    out: Path = Path("runs")
+    """Where to make the folders of runs. Finished runs found there are not repeated."""
+    data_dir: Path = field(default_factory=data_folder)
+    """Where data sets are. Default: the environment variable ARML_DATA, or data."""
+    device: str = "auto"
+    """Where to train: auto, cpu, cuda, cuda:NUMBER or mps; without a number, runs spread over all devices."""
+    paper: bool = False
+    """Also show the paper's own figures, where it has them."""
+
+
+@dataclass(frozen=True)
+class ReportRuns:
+    """Tables, figures, a verdict on each auxiliary task, and a page to open in a browser."""
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Folders of runs, single runs, record files, or a cost.json of `arml bench`."""
+    out: Path = Path("report")
+    """Where index.html, tables.md, tables.tex and figures are written."""
+    paper: bool = False
+    """Show the paper's own figures next to ours, where it has them."""
+    figures: int = 16
+    """How many figures to write as PNG and SVG files, those over several subjects first; the page has all of them."""
+    watch: bool = False
+    """Keep running until stopped: rewrite the page when a record changes; the page reloads itself."""
+    every: float = 5.0
+    """Seconds between two checks of the records while watching."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """How many labels each method needs to reach an error, also as a share of what uniform weights need."""
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Folders of runs, single runs or record files, at two numbers of labels or more."""
+    error: tuple[float, ...] = ()
+    """Test errors in % to reach; none: half-way between the best and the worst error with uniform weights."""
+
+
+@dataclass(frozen=True)
+class SuiteOptions:
+    """Score every method in worlds of known truth: harm, gain, share of the oracle's gain, rank of helpful tasks."""
+
+    tier: Literal["dev", "test"] = "dev"
+    """Worlds to choose defaults with (dev), or worlds for a published table (test): other data, other seeds."""
+    list: bool = False
+    """Show the worlds of both tiers and end."""
+    quick: bool = False
+    """A few fast worlds of dev and 3 seeds: at most 5 minutes on two cores."""
+    worlds: tuple[str, ...] = ()
+    """Names of worlds, separated by spaces or commas; none: all of the tier."""
+    methods: tuple[str, ...] = ()
+    """Methods, separated by spaces or commas; none: all. Main task only, uniform weights and the oracle always run."""
+    method_file: tuple[Path, ...] = ()
+    """Python files with further methods. Each is code that is run: give only files that you trust."""
+    seeds: int = 10
+    """Number of seeds."""
+    workers: int = 2
+    """Number of runs side by side, each with one thread."""
+    table: str = ""
+    """Your own CSV or Parquet file: worlds are made from it in place of the embedded ones. Needs --main and --aux."""
+    folders: str = ""
+    """Your own folder with <domain>/<class>/<image>: worlds are made from it. Needs --main."""
+    main: str = ""
+    """The main column of the table, or the target domain of the folders."""
+    aux: tuple[str, ...] = ()
+    """Columns of the table to use as auxiliary tasks, separated by spaces or commas."""
+    steps: int | None = None
+    """Training steps of every run; none: as many as each world says."""
+    out: Path = Path("runs/suite")
+    """Where to make the folders of runs. Finished runs found there are not repeated."""
+    data_dir: Path = field(default_factory=data_folder)
+    """Where data sets are. Default: the environment variable ARML_DATA, or data."""
+
+
+@dataclass(frozen=True)
+class Bench(Request):
+    """What learning the weights costs with few and many tasks: our engines, other libraries, and targets."""
+
+    out: Path = Path("runs/bench")
+    """Where cost.json, tables.md and figures are written."""
+    again: Path | None = None
+    """Measure nothing: show this cost.json, and make tables and figures from it."""
+
+
+@dataclass(frozen=True)
+class Theory:
+    """Compute every link of ARML's argument in worlds of known truth, and when it fails; writes a page."""
+
+    out: Path = Path("runs/theory")
+    """Where index.html, tables.md and figures are written."""
+    seed: int = 0
+    """Seeds all draws."""
+    quick: bool = False
+    """Fewer draws and points: less than half a minute on two cores."""
+    workers: int = 2
+    """Number of processes side by side, each with one thread."""
+
+
+@dataclass(frozen=True)
+class List:
+    """List the data sets and where they are."""
+
+    data_dir: Path = field(default_factory=data_folder)
+    """Where data sets are. Default: the environment variable ARML_DATA, or data."""
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """Download a data set, check its checksums, and continue where an earlier attempt stopped."""
+
+    name: Annotated[str, tyro.conf.Positional]
+    """A data set such as cifar10 or celeba; `arml data list` shows all names."""
+    data_dir: Path = field(default_factory=data_folder)
+    """Where to put it. Default: the environment variable ARML_DATA, or data."""
+    base_url: str | None = None
+    """Another address to download the files from."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """Read a data set and say what is in it."""
+
+    name: Annotated[str, tyro.conf.Positional]
+    """A data set such as cifar10 or celeba; `arml data list` shows all names."""
+    data_dir: Path = field(default_factory=data_folder)
+    """Where data sets are. Default: the environment variable ARML_DATA, or data."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 IN_WHEEL = ["py.typed", "report/output/page.css", "report/output/page.html", "report/output/page.js"]
+IN_WHEEL += ["report/output/plotly-cartesian.min.js", "report/output/plotly.LICENSE"]
 IN_SDIST = [
     "pyproject.toml",
     "README.md",

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.tensorboard import SummaryWriter
 
-from arml.gradients import alignment
+from arml.lab.agreement import measure_agreement
 from arml.lab.data.base import Images
 from arml.lab.data.batches import Batches
 from arml.lab.learners.base import Learner
@@ -220,24 +220,21 @@ def set_lr(optimizer: Optimizer, run: Run, step: int) -> None:
         group["lr"] = optimizer.defaults["lr"] * run.lr_drop**drops
 
 
-def _agreement(parts: Parts[Any], losses: StepLosses) -> dict[str, float]:
-    """<g_0, g_k> / <g_0, g_0> for every auxiliary task, before the step; empty if there is nothing to compare."""
+def _agreement(parts: Parts[Any], losses: StepLosses) -> Record:
+    """How every auxiliary gradient agrees with the main one, before the step; empty if there is nothing to compare."""
     if parts.reweighter is None or losses.main is None:
         return {}
-    towards_main = torch.eye(1, 1 + len(losses.aux))
-    products = alignment([losses.main, *losses.aux.values()], parts.network.trunk, towards_main)[0]
-    agreement = (products[1:] / products[0].clamp(min=1e-30)).tolist()
-    return dict(zip(losses.aux, agreement, strict=True))
+    return {**measure_agreement(losses.main, losses.aux, parts.network.trunk)}
 
 
-def _step_record(step: int, parts: Parts[Any], losses: StepLosses, agreement: dict[str, float]) -> Record:
+def _step_record(step: int, parts: Parts[Any], losses: StepLosses, agreement: Record) -> Record:
     """Losses, the weights that the step used, and agreement."""
     named = ({"main": losses.main} if losses.main is not None else {}) | losses.aux
     record: Record = {"step": step, "losses": {name: float(loss.detach()) for name, loss in named.items()}}
     if parts.reweighter is None:
         return record
     record["weights"] = parts.reweighter.weights
-    return record | {"agreement": agreement} if losses.main is not None else record
+    return record | agreement
 
 
 def _final_record(state: TrainingState, parts: Parts[Any]) -> Record:

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from arml.lab.run import Subject
+from arml.report.tables.answer_text import AnswerText
 from arml.report.tables.results import result_sheet
 from arml.report.tables.rows import Row
 from arml.report.tables.sheet import Cell, Sheet
@@ -17,6 +18,16 @@ def print_tables(tables: Mapping[Subject, Sequence[Row]], console: Console, *, p
     print_sheets([result_sheet(subject, rows, paper=paper) for subject, rows in tables.items()], console)
     if paper:
         console.print(f"Our runs follow {protocol}.", highlight=False)
+
+
+def print_answers(answers: Sequence[AnswerText], console: Console) -> None:
+    """Prints what to do, per experiment, in at most ten lines each."""
+    for answer in answers:
+        title, headline, *rest = answer.lines()
+        console.print(title, style="bold", highlight=False, markup=False)
+        console.print(f"  {headline}", style="bold green" if answer.number else "", highlight=False, markup=False)
+        for line in rest:
+            console.print(f"  {line}", highlight=False, markup=False)
 
 
 def print_sheets(sheets: Sequence[Sheet], console: Console) -> None:

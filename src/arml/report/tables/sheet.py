@@ -42,6 +42,25 @@ def number(summary: Summary | None, *, strong: bool = False, digits: int = 2) ->
     return Cell("") if summary is None else Cell(summary.format(digits), _finite(summary.mean), strong)
 
 
+def format_weight(weight: float) -> str:
+    """About three digits: enough for a weight, whose equal share is 1.
+
+    >>> format_weight(0.7602), format_weight(12.345), format_weight(519626.99)
+    ('0.76', '12.3', '> 1000')
+    """
+    if abs(weight) > 1000:
+        return "> 1000"
+    return f"{weight:.{2 if abs(weight) < 10 else 1 if abs(weight) < 100 else 0}f}"
+
+
+def weight_cell(summary: Summary | None) -> Cell:
+    """A final weight with its interval; empty if there is none."""
+    if summary is None:
+        return Cell("")
+    interval = f" ± {format_weight(summary.half_width)}" if summary.n > 1 else ""
+    return Cell(format_weight(summary.mean) + interval, _finite(summary.mean))
+
+
 def difference(summary: Summary | None) -> Cell:
     """A paired difference with its sign and interval, marked where the interval excludes 0.
 

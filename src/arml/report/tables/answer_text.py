@@ -1,0 +1,260 @@
+"""The answer in words: one source for the terminal, the page, Markdown and LaTeX.
+
+No sentence claims more than its interval allows; ``decision`` says what may be claimed.
+"""
+
+import math
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from arml.report.data.answer import Advice, Answer
+from arml.report.data.decision import MARGIN, Decision, Outcome
+from arml.report.data.labels_needed import LabelsFactor
+from arml.report.data.summary import FORMULA, Summary
+from arml.report.data.verdict import Finding, Verdict
+from arml.report.tables.sheet import format_weight
+from arml.report.titles import YARDSTICKS, experiment_title, short_title
+
+MOST_LINES = 10
+"""Lines of an answer on the terminal."""
+MOST_NAMES = 6
+"""Tasks that a line names; further ones are counted."""
+FIRST_SEEDS = 5
+"""Seeds that a first look needs."""
+ALONE, UNIFORM = "the main task alone", "uniform weights"
+RULES = (
+    "Lower or higher: paired t tests over seeds at 5 %, corrected by Holm for all comparisons of one kind. No "
+    f"difference: the 95 % interval lies within ±{MARGIN:g} point, corrected in the same way. Seeds still needed: for a "
+    "power of 80 %, if mean and spread stay as they are.",
+    f"Intervals: {FORMULA}.",
+)
+
+
+class Badge(NamedTuple):
+    """The verdict on a task, in a word or two and with what speaks for it or would tell."""
+
+    task: str
+    finding: Finding
+    note: str
+
+
+class AnswerText(NamedTuple):
+    """The answer of one experiment, in words."""
+
+    title: str
+    """The experiment."""
+    headline: str
+    """What to do."""
+    number: str
+    """One number to remember; empty if there is none."""
+    number_note: str
+    sure: list[str]
+    """How sure it is, and what else to know."""
+    badges: list[Badge]
+    evidence: list[str]
+    """Differences with their intervals, and the rules."""
+
+    def lines(self) -> list[str]:
+        """The answer for a terminal: at most ``MOST_LINES`` lines, the title first."""
+        return [self.title, self.headline, *self.sure, *_badge_lines(self.badges)][:MOST_LINES]
+
+
+def answer_text(answer: Answer) -> AnswerText:
+    """The answer in words."""
+    number, number_note = _number(answer)
+    return AnswerText(
+        experiment_title(answer.comparison.subject, len(answer.tasks)),
+        _headline(answer) + ".",
+        number,
+        number_note,
+        [*_how_sure(answer)],
+        [badge(one, answer.comparison.subject.setting) for one in answer.tasks],
+        [*_evidence(answer), *RULES],
+    )
+
+
+def _name(answer: Answer) -> str:
+    return short_title(answer.line) if answer.line else ""
+
+
+def _percent(error: Summary | None) -> str:
+    return "" if error is None else f"{error.mean:.1f} %"
+
+
+def _headline(answer: Answer) -> str:
+    name, error = _name(answer), _percent(answer.error)
+    if answer.advice is Advice.LINE:
+        return f"Train with {name}: {error} error instead of {_instead(answer)}{_keep_and_drop(answer.tasks)}"
+    if answer.advice is Advice.ALONE:
+        return f"Train on the main task alone: {error} error, and the auxiliary tasks cost more than they give"
+    if answer.advice is Advice.SIMPLE and answer.simple:
+        model, decision = answer.simple
+        return f"Use {_model(model)}: its error is {_points(decision)} lower than that of {name} ({error})"
+    if answer.advice is Advice.EITHER:
+        rival = ALONE if answer.against_alone else UNIFORM
+        return f"Keep it simple, take {rival}: {name} makes no difference of more than {MARGIN:g} point"
+    if answer.advice is Advice.ONE_SEED:
+        return f"One seed says nothing: add --seeds {FIRST_SEEDS}"
+    if answer.advice is Advice.OPEN:
+        rival = ALONE if answer.against_alone else UNIFORM
+        decision = answer.against_alone or answer.against_uniform
+        return f"Cannot tell yet whether {name} beats {rival}: {what_would_tell(decision)}"
+    return f"Nothing to compare yet: {_missing(answer)}"
+
+
+def _instead(answer: Answer) -> str:
+    if answer.against_alone is not None:
+        return f"{_percent(answer.alone_error())} on {ALONE}"
+    return f"{_percent(answer.uniform_error())} with {UNIFORM}"
+
+
+def _missing(answer: Answer) -> str:
+    if answer.line is None:
+        return "no run has finished"
+    return f"only {_name(answer)} has finished runs; `arml compare` also trains {ALONE} and {UNIFORM}"
+
+
+def _keep_and_drop(tasks: Sequence[Verdict]) -> str:
+    drop = [one.task for one in tasks if one.finding is Finding.DROP]
+    keep = [one.task for one in tasks if one.finding is Finding.HELPS]
+    parts = [f"{verb} {_list(names)}" for verb, names in (("drop", drop), ("keep", keep)) if names]
+    return "".join(f"; {part}" for part in parts)
+
+
+def _number(answer: Answer) -> tuple[str, str]:
+    """The error of what is recommended, and what it stands against."""
+    if answer.advice is Advice.LINE:
+        return _percent(answer.error), f"error instead of {_instead(answer)}"
+    if answer.advice is Advice.SIMPLE and answer.simple and answer.simple[1].difference and answer.error:
+        simple = answer.error.mean + answer.simple[1].difference.mean
+        return f"{simple:.1f} %", f"error with {_model(answer.simple[0])}, {_percent(answer.error)} with {_name(answer)}"
+    if answer.error is None:
+        return "", ""
+    return _percent(answer.error), f"error {'on' if answer.advice is Advice.ALONE else 'with'} {_name(answer)}"
+
+
+def _how_sure(answer: Answer) -> Iterator[str]:
+    alone, uniform = answer.against_alone, answer.against_uniform
+    if answer.advice is Advice.LINE and (alone or uniform):
+        decision = alone or uniform
+        among = f", the best of {answer.chosen_among} lines" if answer.chosen_among > 1 else ""
+        yield f"Sure: lower on {_seeds(decision)}{among}."
+    if alone is not None and uniform is not None and answer.advice is not Advice.ONE_SEED:
+        yield _uniform_sentence(answer, uniform)
+    if answer.labels_factor is not None:
+        yield from _labels_sentence(answer.labels_factor)
+    if answer.advice is Advice.SIMPLE:
+        yield f"Sure: lower on {_seeds(answer.simple[1] if answer.simple else None)}. A simpler model wins here."
+    if answer.constant is not None and answer.error is not None:
+        name, error = answer.constant
+        yield f"Caution: {_model(name)} has an error of {error:.1f} %, {_name(answer)} has {_percent(answer.error)}."
+
+
+def _uniform_sentence(answer: Answer, decision: Decision) -> str:
+    name, theirs = _name(answer), _percent(answer.uniform_error())
+    if decision.outcome is Outcome.LESS:
+        return f"With {UNIFORM} it would be {theirs}: {name} is lower on {_seeds(decision)}."
+    if decision.outcome is Outcome.MORE:
+        return f"With {UNIFORM} it would be {theirs}: {name} is higher on {_seeds(decision.flip())}."
+    if decision.outcome is Outcome.SAME:
+        return f"{UNIFORM.capitalize()} do as well, within {MARGIN:g} point: {theirs}."
+    return f"Whether {name} beats {UNIFORM} ({theirs}): cannot tell yet, {what_would_tell(decision)}."
+
+
+def _labels_sentence(found: LabelsFactor) -> Iterator[str]:
+    if found.factor.excludes_one() and found.factor.low > 1:
+        size = f"{'more than ' if found.at_least else 'about '}{found.factor.mean:.1f}"
+        yield f"Without the auxiliary tasks {size} times as many labels would be needed."
+
+
+def what_would_tell(decision: Decision | None) -> str:
+    """How many further seeds are expected to settle it.
+
+    >>> what_would_tell(Decision(Outcome.OPEN, Summary(-4.0, 9.9, 3), 2, 1, 7.0))
+    'about 7 more seeds are expected to settle it (--seeds 10)'
+    """
+    if decision is None or decision.difference is None or decision.further is None:
+        return f"one seed says nothing, add --seeds {FIRST_SEEDS}"
+    if math.isinf(decision.further):
+        return "more than 100 further seeds would be needed to settle it"
+    more, total = int(decision.further), decision.difference.n + int(decision.further)
+    return f"about {more} more seed{' is' if more == 1 else 's are'} expected to settle it (--seeds {total})"
+
+
+def badge(verdict: Verdict, setting: str) -> Badge:
+    """The badge of a task."""
+    return Badge(verdict.task, verdict.finding, _note(verdict, setting))
+
+
+def _note(verdict: Verdict, setting: str) -> str:
+    decision = verdict.without
+    if decision is None or decision.difference is None:
+        return f"not tried without it: arml compare {setting} --without {shlex.quote(verdict.task)}"
+    off = ", and its weight is near 0 already" if verdict.is_switched_off() else ""
+    if verdict.finding is Finding.HELPS:
+        return f"{_points(decision)} more error without it"
+    if verdict.finding is Finding.DROP:
+        return f"{_points(decision)} less error without it{off}"
+    if verdict.finding is Finding.SAME:
+        return f"with or without it: the same within {MARGIN:g} point"
+    return what_would_tell(decision)
+
+
+def _badge_lines(badges: Sequence[Badge]) -> Iterator[str]:
+    """One line per kind of finding."""
+    for finding in Finding:
+        members = [one for one in badges if one.finding is finding]
+        if members and finding is Finding.OPEN:
+            yield f"{finding.value}: {_list([one.task for one in members])}; {_shortest(members)}"
+        elif members:
+            notes = [f"{one.task} ({one.note})" if len(members) <= 2 else one.task for one in members]
+            yield f"{finding.value}: {_list(notes)}"
+
+
+def _shortest(members: Sequence[Badge]) -> str:
+    """What would tell about the first of them; the page has all."""
+    return f"{members[0].task}: {members[0].note}" if len(members) > 1 else members[0].note
+
+
+def _evidence(answer: Answer) -> Iterator[str]:
+    for rival, decision in ((ALONE, answer.against_alone), (UNIFORM, answer.against_uniform)):
+        if decision is not None and decision.difference is not None:
+            yield f"{_name(answer)} minus {rival}: {_difference(decision)}."
+    if answer.simple is not None and answer.simple[1].difference is not None:
+        yield f"{_model(answer.simple[0])} minus {_name(answer)}: {_difference(answer.simple[1])}."
+    for one in answer.tasks:
+        if one.without is not None and one.without.difference is not None:
+            yield f"Without {one.task}, minus with it: {_difference(one.without)}. Weight {_weight(one.weight)}."
+
+
+def _weight(weight: Summary) -> str:
+    return f"{format_weight(weight.mean)}" + (f" ± {format_weight(weight.half_width)}" if weight.n > 1 else "")
+
+
+def _difference(decision: Decision) -> str:
+    found = decision.difference
+    if found is None:
+        return ""
+    interval = f" ± {found.half_width:.2f}" if found.n > 1 else ""
+    return f"{found.mean:+.2f}{interval} points of the error, n = {found.n}"
+
+
+def _points(decision: Decision) -> str:
+    size = abs(decision.difference.mean) if decision.difference else 0.0
+    return f"{size:.1f} point{'' if f'{size:.1f}' == '1.0' else 's'}"
+
+
+def _seeds(decision: Decision | None) -> str:
+    found = decision.difference if decision else None
+    return f"{decision.less} of {found.n} seeds" if decision and found else "no seed"
+
+
+def _model(name: str) -> str:
+    return YARDSTICKS.get(name, name)
+
+
+def _list(names: Sequence[str]) -> str:
+    """Names with commas, and how many are left out of a long list."""
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more

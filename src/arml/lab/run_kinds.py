@@ -43,6 +43,8 @@ class SemiSupervised(Run):
     """Labelled images per step of supervised, which has no unlabelled ones; none: --batch-labelled."""
     labelled_in_pool: bool = True
     """Whether labelled images also count as unlabelled ones."""
+    leave_out: tuple[str, ...] = ()
+    """Auxiliary tasks of s4l to leave out: rotation or exemplar."""
     as_released: bool = False
     """Where the authors' release departs from the paper's text, follow the release: s4l's student view is also
     augmented as for the main task, its exemplar loss is 2 - cos, and the finite difference of vat is over 1e-6."""
@@ -58,8 +60,8 @@ class SemiSupervised(Run):
         return Subject(self.setting, self.dataset, "", self.labels)
 
     def line(self) -> Line:
-        """Learner and method."""
-        return Line(self.learner, self._method(self.learner))
+        """Learner, method and tasks left out."""
+        return Line(self.learner, self._method(self.learner), _describe_variant(self.leave_out))
 
     def reference(self) -> Line:
         """S4L with equal weights."""

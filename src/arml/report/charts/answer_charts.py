@@ -53,7 +53,7 @@ def _lines(answer: Answer) -> list[Line]:
 def _name(line: Line) -> str:
     if line.variant:
         return f"Oracle: {line.variant}"
-    name = short_title(line)
+    name = short_title(line).removeprefix("the ")
     return name[:1].upper() + name[1:]
 
 

@@ -64,9 +64,7 @@ def decide(family: Sequence[Sequence[float]]) -> list[Decision]:
     tested = [one for one in family if len(one) > 1]
     differ = iter(holm([_p_different(one) for one in tested]))
     equal = iter(holm([_p_equal(one) for one in tested]))
-    return [
-        _decision(one, next(differ), next(equal), len(tested)) if len(one) > 1 else _single(one) for one in family
-    ]
+    return [_decision(one, next(differ), next(equal), len(tested)) if len(one) > 1 else _single(one) for one in family]
 
 
 def _single(differences: Sequence[float]) -> Decision:

@@ -157,7 +157,7 @@ const near = new IntersectionObserver((entries) => entries.filter((entry) => ent
 document.querySelectorAll("figure[data-chart]").forEach((figure) => { addChoices(figure); near.observe(figure); });
 // A link from the list of sections opens what is folded there.
 function openTarget() {
-  const target = location.hash && document.getElementById(location.hash.slice(1));
+  const target = document.getElementById(location.hash.slice(1));
   target?.querySelectorAll(":scope > details").forEach((fold) => { fold.open = true; });
 }
 addEventListener("hashchange", openTarget);

@@ -123,7 +123,7 @@ def _dots(chart: Dots) -> tuple[list[Json], Json]:
         "mode": "markers",
         "cliponaxis": False,
         # The line is the whole symbol: without a width and a colour of its own it vanishes on a dark ground.
-        "marker": {"symbol": "line-ns", "size": 9, "line": {"width": 1.5}},
+        "marker": {"symbol": "line-ns", "size": 7, "opacity": 0.65, "line": {"width": 1.5}},
         "meta": {"colour": 1, "tone": "plain" if "" not in tones else ""},
         "customdata": [seed for _, seed, _ in points],
         "hovertemplate": f"%{{y}}<br>{chart.points} %{{customdata}}: %{{x:.2f}} %<extra></extra>",
@@ -150,7 +150,8 @@ def _means(dots: Sequence[Dot], bounds: Bounds, tone: str) -> Json:
             "symmetric": False,
             "array": _round(above),
             "arrayminus": _round(below),
-            "thickness": 1.5,
+            "thickness": 2.5,
+            "width": 0,
         },
         "mode": "markers",
         "cliponaxis": False,

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from arml.lab.run import Subject
 from arml.report.tables.answer_text import AnswerText
@@ -25,9 +27,9 @@ def print_answers(answers: Sequence[AnswerText], console: Console) -> None:
     for answer in answers:
         title, headline, *rest = answer.lines()
         console.print(title, style="bold", highlight=False, markup=False)
-        console.print(f"  {headline}", style="bold green" if answer.number else "", highlight=False, markup=False)
+        console.print(Padding(Text(headline, "bold"), (0, 0, 0, 2)))
         for line in rest:
-            console.print(f"  {line}", highlight=False, markup=False)
+            console.print(Padding(Text(line), (0, 0, 0, 2)))
 
 
 def print_sheets(sheets: Sequence[Sheet], console: Console) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from arml.report.data.answer import Advice, Answer
-from arml.report.data.decision import MARGIN, Decision, Outcome
+from arml.report.data.decision import MARGIN, MOST_SEEDS, Decision, Outcome
 from arml.report.data.labels_needed import LabelsFactor
 from arml.report.data.summary import FORMULA, Summary
 from arml.report.data.verdict import Finding, Verdict
@@ -20,6 +20,8 @@ MOST_LINES = 10
 """Lines of an answer on the terminal."""
 MOST_NAMES = 6
 """Tasks that a line names; further ones are counted."""
+FEW_NAMES = 2
+"""Up to this many tasks on a line have their notes beside them."""
 FIRST_SEEDS = 5
 """Seeds that a first look needs."""
 ALONE, UNIFORM = "the main task alone", "uniform weights"
@@ -69,7 +71,7 @@ def answer_text(answer: Answer) -> AnswerText:
         number,
         number_note,
         [*_how_sure(answer)],
-        [badge(one, answer.comparison.subject.setting) for one in answer.tasks],
+        _sort([badge(one, answer.comparison.subject.setting) for one in answer.tasks]),
         [*_evidence(answer), *RULES],
     )
 
@@ -128,7 +130,10 @@ def _number(answer: Answer) -> tuple[str, str]:
         return _percent(answer.error), f"error instead of {_instead(answer)}"
     if answer.advice is Advice.SIMPLE and answer.simple and answer.simple[1].difference and answer.error:
         simple = answer.error.mean + answer.simple[1].difference.mean
-        return f"{simple:.1f} %", f"error with {_model(answer.simple[0])}, {_percent(answer.error)} with {_name(answer)}"
+        return (
+            f"{simple:.1f} %",
+            f"error with {_model(answer.simple[0])}, {_percent(answer.error)} with {_name(answer)}",
+        )
     if answer.error is None:
         return "", ""
     return _percent(answer.error), f"error {'on' if answer.advice is Advice.ALONE else 'with'} {_name(answer)}"
@@ -177,9 +182,14 @@ def what_would_tell(decision: Decision | None) -> str:
     if decision is None or decision.difference is None or decision.further is None:
         return f"one seed says nothing, add --seeds {FIRST_SEEDS}"
     if math.isinf(decision.further):
-        return "more than 100 further seeds would be needed to settle it"
+        return f"more than {MOST_SEEDS} more seeds would be needed"
     more, total = int(decision.further), decision.difference.n + int(decision.further)
     return f"about {more} more seed{' is' if more == 1 else 's are'} expected to settle it (--seeds {total})"
+
+
+def _sort(badges: Sequence[Badge]) -> list[Badge]:
+    """By finding, what is established first."""
+    return sorted(badges, key=lambda one: [*Finding].index(one.finding))
 
 
 def badge(verdict: Verdict, setting: str) -> Badge:
@@ -191,7 +201,7 @@ def _note(verdict: Verdict, setting: str) -> str:
     decision = verdict.without
     if decision is None or decision.difference is None:
         return f"not tried without it: arml compare {setting} --without {shlex.quote(verdict.task)}"
-    off = ", and its weight is near 0 already" if verdict.is_switched_off() else ""
+    off = "; its weight is near 0" if verdict.is_switched_off() else ""
     if verdict.finding is Finding.HELPS:
         return f"{_points(decision)} more error without it"
     if verdict.finding is Finding.DROP:
@@ -205,16 +215,19 @@ def _badge_lines(badges: Sequence[Badge]) -> Iterator[str]:
     """One line per kind of finding."""
     for finding in Finding:
         members = [one for one in badges if one.finding is finding]
-        if members and finding is Finding.OPEN:
-            yield f"{finding.value}: {_list([one.task for one in members])}; {_shortest(members)}"
-        elif members:
-            notes = [f"{one.task} ({one.note})" if len(members) <= 2 else one.task for one in members]
-            yield f"{finding.value}: {_list(notes)}"
+        if members:
+            yield f"{finding.value}: {_list_with_notes(members)}"
 
 
-def _shortest(members: Sequence[Badge]) -> str:
-    """What would tell about the first of them; the page has all."""
-    return f"{members[0].task}: {members[0].note}" if len(members) > 1 else members[0].note
+def _list_with_notes(members: Sequence[Badge]) -> str:
+    """Names with their notes: one note if they share it, each its own if they are few, else the first one's."""
+    notes = list(dict.fromkeys(one.note for one in members))
+    names = [one.task for one in members]
+    if len(notes) == 1 and (len(members) == 1 or members[0].finding is Finding.OPEN):
+        return f"{_list(names)} ({notes[0]})"
+    if len(members) <= FEW_NAMES:
+        return _list([f"{one.task} ({one.note})" for one in members])
+    return f"{_list(names)} ({names[0]}: {notes[0]})" if members[0].finding is Finding.OPEN else _list(names)
 
 
 def _evidence(answer: Answer) -> Iterator[str]:

@@ -14,6 +14,9 @@ from arml.report.tables.results import result_sheet
 from arml.report.tables.rows import Row
 from arml.report.tables.sheet import Cell, Sheet
 
+WIDE = 110
+"""Letters per line from which on a terminal shows all columns."""
+
 
 def print_tables(tables: Mapping[Subject, Sequence[Row]], console: Console, *, paper: bool, protocol: str) -> None:
     """Prints all tables, with notes on their numbers below."""
@@ -37,7 +40,7 @@ def print_sheets(sheets: Sequence[Sheet], console: Console) -> None:
     notes = [note for sheet in sheets for note in sheet.notes]
     common = [note for note in dict.fromkeys(notes) if notes.count(note) == len(sheets)]
     for sheet in sheets:
-        console.print(make_table(sheet))
+        console.print(make_table(sheet if console.width >= WIDE else sheet.narrow()))
         for note in sheet.notes:
             if note not in common:
                 console.print(note, highlight=False, markup=False)

@@ -26,6 +26,18 @@ class Sheet(NamedTuple):
     notes: tuple[str, ...] = ()
     brief: bool = True
     """Whether the terminal shows it, too; tables that repeat the sentences are not brief."""
+    wide: tuple[str, ...] = ()
+    """Headings of columns that only wide formats show: the page, Markdown and wide terminals."""
+
+    def narrow(self) -> "Sheet":
+        """The table without its wide columns, for 80 letters or a column of print.
+
+        >>> Sheet("", ("line", "error", "weights"), ((Cell("a"), Cell("1"), Cell("x")),), wide=("weights",)).narrow().rows
+        ((Cell(text='a', value=None, strong=False), Cell(text='1', value=None, strong=False)),)
+        """
+        kept = [place for place, heading in enumerate(self.headings) if heading not in self.wide]
+        rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
+        return self._replace(headings=tuple(self.headings[place] for place in kept), rows=rows, wide=())
 
     def is_text(self, column: int) -> bool:
         """Whether a column has words rather than numbers: no cell has a value."""

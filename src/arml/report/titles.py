@@ -106,9 +106,11 @@ def topic_title(subject: Subject) -> str:
     """The title of a subject, without its number of labels.
 
     >>> topic_title(Subject("dg", "pacs", "sketch", 5)), topic_title(Subject("dg", "digits", "digits", 2))
-    ('pacs: sketch', 'digits')
+    ('pacs: sketch', 'digits domains')
     """
-    return f"{subject.dataset}: {subject.main}" if subject.main not in ("", subject.dataset) else subject.dataset
+    if subject.main == subject.dataset:
+        return f"{subject.dataset} domains"
+    return f"{subject.dataset}: {subject.main}" if subject.main else subject.dataset
 
 
 def experiment_title(subject: Subject, num_tasks: int) -> str:

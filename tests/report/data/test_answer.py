@@ -71,7 +71,7 @@ def test_a_simpler_model_that_wins_is_the_answer_and_a_constant_one_is_a_caution
 
 
 def test_how_many_times_as_many_labels_the_main_task_alone_needs():
-    """Alone falls by 10 points per doubling from 40 at one label; with all tasks 2 labels give 20, which alone needs 4."""
+    """Alone falls by 10 points per doubling, from 40; with all tasks 2 shots give 20, for which alone needs 4."""
     records = []
     for shots, alone in ((1, 40.0), (2, 30.0), (4, 20.0), (8, 10.0)):
         by_seed = [alone + shift for shift in (-0.4, 0.0, 0.4)]

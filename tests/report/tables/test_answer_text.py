@@ -59,8 +59,8 @@ def test_the_whole_answer():
         ),
         (
             {"agreement": LOW},
-            "Nothing to compare yet: only Agreement has finished runs; `arml compare` also trains the main task alone "
-            "and uniform weights.",
+            "Nothing to compare yet: no other line than Agreement has finished; `arml compare` trains what it is "
+            "compared with.",
         ),
     ],
 )

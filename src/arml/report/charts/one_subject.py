@@ -11,7 +11,6 @@ from arml.report.data.curves import Curve, band, choose_tasks, seed_curve
 from arml.report.data.summary import summarise
 from arml.report.titles import ARMLS, FIXED, line_title, order, subject_title
 
-
 MOST_WEIGHT = 20.0
 """An axis of weights ends here if a weight is larger; the tables have the number."""
 

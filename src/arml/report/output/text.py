@@ -65,7 +65,9 @@ def latex(sheets: Sequence[Sheet]) -> str:
 def _latex(sheet: Sheet) -> str:
     columns = "".join("l" if sheet.is_text(i) else "r" for i in range(len(sheet.headings)))
     rows = [
-        _latex_row([_latex_name(row[0]), *(_emphasise(escape_latex(cell.text), cell, r"\textbf{", "}") for cell in row[1:])])
+        _latex_row(
+            [_latex_name(row[0]), *(_emphasise(escape_latex(cell.text), cell, r"\textbf{", "}") for cell in row[1:])]
+        )
         for row in sheet.rows
     ]
     notes = [rf"\par\scriptsize {escape_latex(note)}" for note in sheet.notes]

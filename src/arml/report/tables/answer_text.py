@@ -27,8 +27,8 @@ FIRST_SEEDS = 5
 ALONE, UNIFORM = "the main task alone", "uniform weights"
 RULES = (
     "Lower or higher: paired t tests over seeds at 5 %, corrected by Holm for all comparisons of one kind. No "
-    f"difference: the 95 % interval lies within ±{MARGIN:g} point, corrected in the same way. Seeds still needed: for a "
-    "power of 80 %, if mean and spread stay as they are.",
+    f"difference: the 95 % interval lies within ±{MARGIN:g} point, corrected in the same way. Seeds still needed: for "
+    "a power of 80 %, if mean and spread stay as they are.",
     f"Intervals: {FORMULA}.",
 )
 
@@ -114,7 +114,7 @@ def _instead(answer: Answer) -> str:
 def _missing(answer: Answer) -> str:
     if answer.line is None:
         return "no run has finished"
-    return f"only {_name(answer)} has finished runs; `arml compare` also trains {ALONE} and {UNIFORM}"
+    return f"no other line than {_name(answer)} has finished; `arml compare` trains what it is compared with"
 
 
 def _keep_and_drop(tasks: Sequence[Verdict]) -> str:

@@ -51,7 +51,7 @@ def _sheet(comparison: Comparison, line: Line, *, paper: bool) -> Sheet:
 def matrix_sheet(matrix: Matrix) -> Sheet:
     """The matrix as a table: rows are main tasks, columns auxiliary tasks."""
     return Sheet(
-        f"Relatedness, the mean final weights over main tasks: {matrix.subject.dataset}, {labels_title(matrix.subject)}, "
+        f"Relatedness, as mean final weights: {matrix.subject.dataset}, {labels_title(matrix.subject)}, "
         f"{line_title(matrix.line)}",
         ("main task", *matrix.tasks),
         tuple(

@@ -178,6 +178,7 @@ def test_watching_rewrites_the_page_until_it_is_stopped(tmp_path):
         ssl_runs(runs, seeds=2)
         _until(lambda: "8 runs with 2 seeds" in (out / "index.html").read_text())
         assert "data-watch=" in (out / "index.html").read_text()
+        time.sleep(1)  # the line about it follows the page
         watching.send_signal(signal.SIGINT)
         text = watching.communicate(timeout=60)[0]
     finally:

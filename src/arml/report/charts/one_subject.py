@@ -79,16 +79,20 @@ RATIO = COSINE._replace(key="agreement", y_title="⟨g_0, g_k⟩ / ⟨g_0, g_0�
 
 
 def training_chart(comparison: Comparison, name: str) -> Lines | None:
-    """Weights or agreement of the auxiliary tasks over training, one panel per line, ARML first."""
+    """Weights or agreement of the auxiliary tasks over training, one panel per line, judged methods first."""
     lines = [line for line in comparison.finished if comparison.weights(line) and not line.variant]
     if name == "weights":
         lines = [line for line in lines if line.method not in FIXED]
-    lines.sort(key=lambda line: (line.method not in ARMLS, order(line)))
+    lines.sort(key=_judged_first)
     for curves in (WEIGHTS,) if name == "weights" else (COSINE, RATIO):
         panels = [panel for panel in (training_panel(comparison, line, curves.key) for line in lines) if panel.series]
         if panels:
             return _training_chart(comparison, curves, panels)
     return None
+
+
+def _judged_first(line: Line) -> tuple[int, tuple[int, int, str]]:
+    return (ARMLS.index(line.method) if line.method in ARMLS else len(ARMLS)), order(line)
 
 
 def _training_chart(comparison: Comparison, curves: Curves, panels: Sequence[Panel]) -> Lines:

@@ -86,8 +86,11 @@ def _choose(comparison: Comparison, judged: Line | None) -> Answer:
     decided = _decide_pairs(comparison, rivals)
 
     def answer(advice: Advice, line: Line | None) -> Answer:
-        against = [decided.get((line, other)) if line and other else None for other in (alone, uniform)]
-        return Answer(comparison, advice, line, _mean_error(comparison, line) if line else None, uniform, *against)
+        def against(other: Line | None) -> Decision | None:
+            return decided.get((line, other)) if line and other else None
+
+        error = _mean_error(comparison, line) if line else None
+        return Answer(comparison, advice, line, error, uniform, against(alone), against(uniform))
 
     if not decided:
         return answer(Advice.NOTHING, judged or uniform or alone)

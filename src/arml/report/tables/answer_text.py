@@ -100,8 +100,8 @@ def _headline(answer: Answer) -> str:
         return f"One seed says nothing: add --seeds {FIRST_SEEDS}"
     if answer.advice is Advice.OPEN:
         rival = ALONE if answer.against_alone else UNIFORM
-        decision = answer.against_alone or answer.against_uniform
-        return f"Cannot tell yet whether {name} beats {rival}: {what_would_tell(decision)}"
+        would_tell = what_would_tell(answer.against_alone or answer.against_uniform)
+        return f"Cannot tell yet whether {name} beats {rival}: {would_tell}"
     return f"Nothing to compare yet: {_missing(answer)}"
 
 

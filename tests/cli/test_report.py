@@ -47,7 +47,7 @@ def test_report_writes_everything_and_says_where(tmp_path, capsys):
     assert "record.jsonl: is no record of a run" in text
     assert "Test results in %: digits, 50 labels" in text
     assert "Train with ARML: 15.6 % error instead of 20.5 % on the main task alone" in text
-    assert "cannot tell yet: rotation (not tried without it" in text
+    assert "cannot tell yet: rotation, exemplar (not tried without: arml compare ssl)" in text
     assert text.index("Train with ARML") < text.index("Test results in %")
     assert f"report {tmp_path / 'report' / 'index.html'} (1 of" in out
     made = sorted(path.relative_to(tmp_path / "report").as_posix() for path in (tmp_path / "report").rglob("*.*"))

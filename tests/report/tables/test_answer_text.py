@@ -26,7 +26,7 @@ def test_the_whole_answer():
     assert answer_text(found).lines() == [
         "20 digits labels, two other sources",
         "Train with Agreement: 12.0 % error instead of 25.0 % on the main task alone; drop misleading; keep mnist5k.",
-        "Sure: lower on 5 of 5 seeds.",
+        "How sure: lower on 5 of 5 seeds.",
         "With uniform weights it would be 17.9 %: Agreement is lower on 5 of 5 seeds.",
         "helps: mnist5k (6.2 points more error without it)",
         "drop it: misleading (4.2 points less error without it)",
@@ -75,7 +75,7 @@ def test_a_simpler_model_wins():
         "Use logistic regression on the same labels: its error is 5.0 points lower than that of Agreement (12.0 %)."
     )
     assert text.number == "7.0 %"
-    assert "Sure: lower on 5 of 5 seeds. A simpler model wins here." in text.sure
+    assert "How sure: lower on 5 of 5 seeds. A simpler model wins here." in text.sure
     assert any(line.startswith("Caution: always the most frequent class has an error of 12.0 %") for line in text.sure)
 
 
@@ -95,6 +95,9 @@ def test_a_task_that_was_never_left_out_comes_with_the_command_that_would_tell()
     text = answer_text(answer_on(alone=HIGH, uniform=MIDDLE, agreement=LOW))
     notes = {one.task: one.note for one in text.badges}
     assert notes["misleading"] == "not tried without it: arml compare dg --without misleading"
+    assert text.lines()[-1] == (
+        "cannot tell yet: mnist5k, misleading (not tried without: arml compare dg --without mnist5k misleading)"
+    )
 
 
 errors = st.lists(st.floats(0, 60).map(lambda error: round(error, 2)), min_size=4, max_size=4)

@@ -39,6 +39,8 @@ class Badge(NamedTuple):
     task: str
     finding: Finding
     note: str
+    tried: bool = True
+    """Whether there are runs without the task."""
 
 
 class AnswerText(NamedTuple):
@@ -56,10 +58,12 @@ class AnswerText(NamedTuple):
     badges: list[Badge]
     evidence: list[str]
     """Differences with their intervals, and the rules."""
+    setting: str = ""
+    """For commands."""
 
     def lines(self) -> list[str]:
         """The answer for a terminal: at most ``MOST_LINES`` lines, the title first."""
-        return [self.title, self.headline, *self.sure, *_badge_lines(self.badges)][:MOST_LINES]
+        return [self.title, self.headline, *self.sure, *_badge_lines(self.badges, self.setting)][:MOST_LINES]
 
 
 def answer_text(answer: Answer) -> AnswerText:
@@ -73,6 +77,7 @@ def answer_text(answer: Answer) -> AnswerText:
         [*_how_sure(answer)],
         _sort([badge(one, answer.comparison.subject.setting) for one in answer.tasks]),
         [*_evidence(answer), *RULES],
+        answer.comparison.subject.setting,
     )
 
 
@@ -144,13 +149,13 @@ def _how_sure(answer: Answer) -> Iterator[str]:
     if answer.advice is Advice.LINE and (alone or uniform):
         decision = alone or uniform
         among = f", the best of {answer.chosen_among} lines" if answer.chosen_among > 1 else ""
-        yield f"Sure: lower on {_seeds(decision)}{among}."
+        yield f"How sure: lower on {_seeds(decision)}{among}{_few(decision)}."
     if alone is not None and uniform is not None and answer.advice is not Advice.ONE_SEED:
         yield _uniform_sentence(answer, uniform)
     if answer.labels_factor is not None:
         yield from _labels_sentence(answer.labels_factor)
     if answer.advice is Advice.SIMPLE:
-        yield f"Sure: lower on {_seeds(answer.simple[1] if answer.simple else None)}. A simpler model wins here."
+        yield f"How sure: lower on {_seeds(answer.simple[1] if answer.simple else None)}. A simpler model wins here."
     if answer.constant is not None and answer.error is not None:
         name, error = answer.constant
         yield f"Caution: {_model(name)} has an error of {error:.1f} %, {_name(answer)} has {_percent(answer.error)}."
@@ -194,13 +199,18 @@ def _sort(badges: Sequence[Badge]) -> list[Badge]:
 
 def badge(verdict: Verdict, setting: str) -> Badge:
     """The badge of a task."""
-    return Badge(verdict.task, verdict.finding, _note(verdict, setting))
+    if verdict.without is None or verdict.without.difference is None:
+        return Badge(verdict.task, verdict.finding, f"not tried without it: {_command(setting, [verdict.task])}", False)
+    return Badge(verdict.task, verdict.finding, _note(verdict, verdict.without))
 
 
-def _note(verdict: Verdict, setting: str) -> str:
-    decision = verdict.without
-    if decision is None or decision.difference is None:
-        return f"not tried without it: arml compare {setting} --without {shlex.quote(verdict.task)}"
+def _command(setting: str, tasks: Sequence[str]) -> str:
+    """The command that tries it without these tasks; the two tasks of `ssl` are left out in any case."""
+    names = [] if setting == "ssl" else ["--without", *tasks]
+    return shlex.join(["arml", "compare", setting, *names])
+
+
+def _note(verdict: Verdict, decision: Decision) -> str:
     off = "; its weight is near 0" if verdict.is_switched_off() else ""
     if verdict.finding is Finding.HELPS:
         return f"{_points(decision)} more error without it"
@@ -211,19 +221,22 @@ def _note(verdict: Verdict, setting: str) -> str:
     return what_would_tell(decision)
 
 
-def _badge_lines(badges: Sequence[Badge]) -> Iterator[str]:
-    """One line per kind of finding."""
+def _badge_lines(badges: Sequence[Badge], setting: str) -> Iterator[str]:
+    """One line per kind of finding, and one for tasks without a try."""
     for finding in Finding:
-        members = [one for one in badges if one.finding is finding]
+        members = [one for one in badges if one.finding is finding and one.tried]
         if members:
             yield f"{finding.value}: {_list_with_notes(members)}"
+    untried = [one.task for one in badges if not one.tried]
+    if untried:
+        yield f"{Finding.OPEN.value}: {_list(untried)} (not tried without: {_command(setting, untried[:MOST_NAMES])})"
 
 
 def _list_with_notes(members: Sequence[Badge]) -> str:
     """Names with their notes: one note if they share it, each its own if they are few, else the first one's."""
     notes = list(dict.fromkeys(one.note for one in members))
     names = [one.task for one in members]
-    if len(notes) == 1 and (len(members) == 1 or members[0].finding is Finding.OPEN):
+    if len(notes) == 1:
         return f"{_list(names)} ({notes[0]})"
     if len(members) <= FEW_NAMES:
         return _list([f"{one.task} ({one.note})" for one in members])
@@ -261,6 +274,11 @@ def _points(decision: Decision) -> str:
 def _seeds(decision: Decision | None) -> str:
     found = decision.difference if decision else None
     return f"{decision.less} of {found.n} seeds" if decision and found else "no seed"
+
+
+def _few(decision: Decision | None) -> str:
+    found = decision.difference if decision else None
+    return f"; few seeds, better --seeds {FIRST_SEEDS}" if found and found.n < FIRST_SEEDS else ""
 
 
 def _model(name: str) -> str:

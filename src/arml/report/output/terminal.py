@@ -30,9 +30,9 @@ def print_answers(answers: Sequence[AnswerText], console: Console) -> None:
     for answer in answers:
         title, headline, *rest = answer.lines()
         console.print(title, style="bold", highlight=False, markup=False)
-        console.print(Padding(Text(headline, "bold"), (0, 0, 0, 2)))
+        console.print(Padding(Text(headline, "bold"), (0, 0, 0, 2), expand=False))
         for line in rest:
-            console.print(Padding(Text(line), (0, 0, 0, 2)))
+            console.print(Padding(Text(line), (0, 0, 0, 2), expand=False))
 
 
 def print_sheets(sheets: Sequence[Sheet], console: Console) -> None:

@@ -229,7 +229,8 @@ def _badge_lines(badges: Sequence[Badge], setting: str) -> Iterator[str]:
             yield f"{finding.value}: {_list_with_notes(members)}"
     untried = [one.task for one in badges if not one.tried]
     if untried:
-        yield f"{Finding.OPEN.value}: {_list(untried)} (not tried without: {_command(setting, untried[:MOST_NAMES])})"
+        tasks = untried if len(untried) <= FEW_NAMES else ["NAME"]
+        yield f"{Finding.OPEN.value}: {_list(untried)} (not tried without: {_command(setting, tasks)})"
 
 
 def _list_with_notes(members: Sequence[Badge]) -> str:

@@ -25,6 +25,7 @@ IN_WHEEL = [
     "report/output/page.js",
     "theory/page.html",
 ]
+IN_WHEEL += ["report/output/plotly-cartesian.min.js", "report/output/plotly.LICENSE"]
 IN_SDIST = [
     "pyproject.toml",
     "README.md",

@@ -65,7 +65,9 @@ def test_a_compare_has_a_line_for_the_oracle(tmp_path):
     assert lines == [
         ("main_only", "", ""),
         ("jt", "uniform", ""),
-        ("jt", "uniform", "without misleading"),
+        *(("jt", "uniform", f"without {source}") for source in ("inverted", "misleading", "mnist5k", "turned")),
         ("jt", "arml", ""),
     ]
-    assert list(table[2]["weights"]) == ["mnist5k", "inverted", "turned"]
+    assert list(table[3]["weights"]) == ["mnist5k", "inverted", "turned"]
+    assert "Now without one auxiliary task at a time" in done.stdout
+    assert "One seed says nothing: add --seeds 5." in done.stdout

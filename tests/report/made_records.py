@@ -13,7 +13,7 @@ ENVIRONMENT = {"arml": "0.1.0", "torch": "2.13.0", "python": "3.11.7", "system":
 
 
 def lines_of(
-    run: Run, error=None, *, weights=None, agreement=0.5, validation=5.0, steps=(25, 50), measured=None
+    run: Run, error=None, *, weights=None, agreement=0.5, cosine=None, validation=5.0, steps=(25, 50), measured=None
 ) -> list[dict]:
     """Records of a run: weights go straight from 1 to what they end with; without an error it is unfinished."""
     weights = weights or {}
@@ -22,7 +22,8 @@ def lines_of(
         now = {task: 1 + (weight - 1) * i / len(steps) for task, weight in weights.items()}
         agreements = agreement if isinstance(agreement, dict) else dict.fromkeys(weights, agreement)
         seen = {"step": step, "losses": {"main": 1.0, **dict.fromkeys(weights, 1.0)}}
-        lines.append(seen | ({"weights": now, "agreement": agreements} if weights else {}))
+        cosines = {} if cosine is None else {"cosine": dict.fromkeys(weights, cosine)}
+        lines.append(seen | ({"weights": now, "agreement": agreements, **cosines} if weights else {}))
     if error is not None:
         found = {"validation_error": validation, "test_error": error, "test_error_last": error, **(measured or {})}
         lines.append({"step": steps[-1], "validation_error": validation})

@@ -14,12 +14,12 @@ def test_the_summary_says_what_was_compared_and_what_came_out(tmp_path):
     assert report.overview == (
         "4 combinations of learner and method on digits, 50 labels: 13 runs with 4 seeds, 12 in the tables, 0 failed."
     )
-    (finding,) = report.findings
-    assert finding.title == "digits, 50 labels"
-    assert finding.overall[0].startswith("S4L + ARML did better than uniform weights")
-    assert finding.tasks[0].startswith("rotation: switched off.")
+    (answer,) = report.answers
+    assert answer.text.title == "50 digits labels, two tasks without labels"
+    assert answer.text.headline.startswith("Train with ARML: 15.6 % error instead of 20.5 % on the main task alone")
+    assert [badge.task for badge in answer.text.badges] == ["rotation", "exemplar"]
     text = page(report)
-    assert text.index("did better than uniform") < text.index("<figure") < text.index("Test results in %")
+    assert text.index("Train with ARML") < text.index("<figure") < text.index("Test results in %")
 
 
 def test_mixed_protocols_failures_and_skipped_files_are_mentioned(tmp_path):
@@ -47,9 +47,11 @@ def test_without_arml_or_a_result_there_is_no_verdict(tmp_path):
     write(tmp_path, SemiSupervised(method="uniform"), 10.0, weights={"rotation": 1.0})
     write(tmp_path, SemiSupervised(labels=100))
     report = report_on(tmp_path)
-    assert {finding.overall[0] for finding in report.findings} == {
-        "No run with ARML has finished: there is no verdict on auxiliary tasks."
-    }
+    assert [answer.text.headline for answer in report.answers] == [
+        "Nothing to compare yet: no other line than uniform weights has finished; `arml compare` trains what it is "
+        "compared with.",
+        "Nothing to compare yet: no run has finished.",
+    ]
     assert "no finished run" in page(report)
 
 

@@ -43,8 +43,12 @@ def _cost_panel(kind: str, costs: Sequence[Cost]) -> Panel:
     of_kind = sorted((cost for cost in costs if cost.kind == kind), key=lambda cost: cost.num_aux)
     names = dict.fromkeys(cost.name for cost in costs if cost.kind == kind)
     grouped = {name: [cost for cost in of_kind if cost.name == name] for name in names}
-    columns = {name: zip(*(cost[1:5] for cost in members), strict=True) for name, members in grouped.items()}
-    return Panel(kind, tuple(Series(name, *(list(column) for column in found)) for name, found in columns.items()))
+    return Panel(kind, tuple(_cost_curve(name, members) for name, members in grouped.items()))
+
+
+def _cost_curve(name: str, members: Sequence[Cost]) -> Series:
+    x, y, low, high = (list(column) for column in zip(*(cost[1:5] for cost in members), strict=True))
+    return Series(name, x, y, low, high)
 
 
 def memory_chart(result: Result) -> Lines:

@@ -174,7 +174,7 @@ def _command(heading: str, summary: str, options: Any, run: str, *examples: str)
 COMMANDS: dict[tuple[str, ...], Command] = {
     ("demo",): _command(
         "See it work",
-        "small experiments on real data, and a report",
+        "20 labelled digits, four other sources, one misleading: an answer",
         Demo,
         "demo:run_demo",
         "arml demo",
@@ -184,7 +184,7 @@ COMMANDS: dict[tuple[str, ...], Command] = {
     **{("train", name): _train(name) for name in SETTINGS},
     ("report",): _command(
         "Results",
-        "tables, figures, a verdict on each auxiliary task, a page",
+        "what to train with, which tasks help; tables, figures, a page",
         ReportRuns,
         "report:run_report",
         "arml report runs",

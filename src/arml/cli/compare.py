@@ -12,11 +12,14 @@ from arml.cli.progress import bar, count_bar, plain_warnings, say
 from arml.cli.train import check_at_least_one
 from arml.lab.build import Folders, complete
 from arml.lab.build.settings import check_data
+from arml.lab.experiments.leave_one_out import leave_one_out_runs
 from arml.lab.hardware import choose_device
 from arml.lab.run import Run
 from arml.lab.sweep import Outcome, run_all
-from arml.lab.trace import read
-from arml.report.output.terminal import print_tables
+from arml.lab.trace import Recorded, read
+from arml.report.contents import make_answers
+from arml.report.data.comparison import comparisons
+from arml.report.output.terminal import print_answers, print_tables
 from arml.report.tables.rows import as_json, tables
 
 
@@ -29,12 +32,30 @@ def run_compare(command: Compare[Run, Any], console: Console) -> int:
     with plain_warnings(console), count_bar("reading data", console) as count:
         check_data(runs, Folders(command.data_dir, command.out / "cache"), count)
     outcomes = run_with_progress(runs, command.out, command.data_dir, command.workers, console, command.device)
-    finished = tables([read(o.folder / "record.jsonl") for o in outcomes if o.failure is None])
+    if command.leave_one_out:
+        further = [run for run in leave_one_out_runs(_read(outcomes)) if run not in {one.run for one in outcomes}]
+        if further:
+            say(console, "Now without one auxiliary task at a time (--no-leave-one-out skips this):")
+            outcomes += run_with_progress(
+                further, command.out, command.data_dir, command.workers, console, command.device
+            )
+    _show(command, base, _read(outcomes), console)
+    return report_failures(outcomes, console)
+
+
+def _read(outcomes: Sequence[Outcome]) -> list[Recorded]:
+    return [read(outcome.folder / "record.jsonl") for outcome in outcomes if outcome.failure is None]
+
+
+def _show(command: Compare[Run, Any], base: Run, recorded: Sequence[Recorded], console: Console) -> None:
+    """The tables, where they are, and the answer at the end, where it is seen."""
+    finished = tables(recorded)
     print_tables(finished, console, paper=command.paper, protocol=f"--preset {command.preset}")
     path = command.out / f"compare-{base.setting}-{base.subject().dataset}.json"
     path.write_text(json.dumps(as_json(finished), indent=1))
-    say(console, f"tables in {path}, one record per run in {command.out}")
-    return report_failures(outcomes, console)
+    say(console, f"tables in {path}, one record per run in {command.out}; a page: arml report {command.out}")
+    say(console, "")
+    print_answers([answer.text for answer in make_answers(comparisons(recorded))], console)
 
 
 def run_with_progress(

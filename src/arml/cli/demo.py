@@ -13,16 +13,15 @@ from arml.lab.experiments import demo_runs
 
 
 def run_demo(command: Demo, console: Console) -> int:
-    """Trains what is missing, shows tables and verdict, and says where the report is; returns 1 if a run failed."""
+    """Trains what is missing, shows the answer, and says where the page is; returns 1 if a run failed."""
     check_at_least_one("--seeds", command.seeds)
     runs = demo_runs.runs(command.seeds)
-    say(console, "Three experiments on real data that ship inside Python packages:")
-    say(console, "  digits    50 labels; rotations and exemplars of unlabelled digits as auxiliary tasks")
-    say(console, "  yeast     50 labels of one gene function; 13 other functions as auxiliary tasks")
-    say(console, "  digits    20 labels in one domain; four other domains as auxiliary tasks, one of them misleading")
-    say(console, f"{len(runs)} runs, two to four minutes on two cores. Finished runs are not repeated.")
+    say(console, "The task: recognise handwritten digits from 20 labels. The help: four other sources of digits;")
+    say(console, "one of them, misleading, has wrong labels, and nobody says so. Which sources help, and how much?")
+    say(console, f"{len(runs)} small runs, two to three minutes on two cores. Finished runs are not repeated.")
     outcomes = run_with_progress(runs, command.out, Path("data"), command.workers, console)
     finished = tuple(outcome.folder for outcome in outcomes if outcome.failure is None)
     if finished:
-        run_report(ReportRuns(finished, out=command.out / "report"), console)
+        say(console, "")
+        run_report(ReportRuns(finished, out=command.out / "report", figures=4, tables=False), console)
     return report_failures(outcomes, console)

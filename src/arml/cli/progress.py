@@ -30,7 +30,7 @@ def bar(console: Console, *, status: bool = False) -> Progress:
     """A bar with counts, elapsed and remaining time; with ``status``, tasks show a field of that name at the end."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     more = (TextColumn("{task.fields[status]}", markup=False),) if status else ()
-    return Progress(*columns, TimeRemainingColumn(), *more, console=console)
+    return Progress(*columns, TextColumn("left"), TimeRemainingColumn(), *more, console=console)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from rich.console import Console
 from arml.bench.cost_charts import cost_chart
 from arml.bench.result import collect_costs, cost_files, is_cost_file
 from arml.cli.options import Labels, ReportRuns
+from arml.cli.progress import say
 from arml.lab.run import Run
 from arml.lab.settings import SETTINGS
 from arml.report.charts.chart import Chart
@@ -15,7 +16,7 @@ from arml.report.contents import Report, make_report
 from arml.report.data.comparison import comparisons
 from arml.report.data.records import Collected, collect, files
 from arml.report.data.topics import middle_level, topics
-from arml.report.output.terminal import print_sheets
+from arml.report.output.terminal import print_answers, print_sheets
 from arml.report.output.write import write
 from arml.report.tables.labels_sheet import labels_sheet
 from arml.report.tables.saving_sentences import saving_sentences
@@ -77,15 +78,15 @@ def _write(collected: Collected, charts: list[Chart], command: ReportRuns, *, li
 
 
 def _print_report(report: Report, command: ReportRuns, console: Console) -> None:
-    print_sheets([sheet for section in report.sections for sheet in section.sheets if sheet.brief], console)
+    """The answers, and where everything else is."""
+    print_answers([answer.text for answer in report.answers], console)
+    if command.tables:
+        print_sheets([sheet for section in report.sections for sheet in section.sheets if sheet.brief], console)
     _print_all([warning for section in report.sections for warning in section.warnings], console)
-    for finding in report.findings:
-        console.print(finding.title, style="bold", highlight=False, markup=False)
-        _print_all([*finding.overall, *(f"- {sentence}" for sentence in finding.tasks)], console)
     _print_all([report.overview], console)
     few = len(report.charts()) > command.figures and not command.watch
     hint = f" ({command.figures} of {len(report.charts())} figures as files; see --figures)" if few else ""
-    console.print(f"report {command.out / 'index.html'}{hint}", highlight=False, soft_wrap=True, markup=False)
+    say(console, f"report {command.out / 'index.html'}{hint}")
 
 
 def _print_all(lines: list[str], console: Console) -> None:

@@ -50,6 +50,8 @@ class Run(ABC):
     setting: ClassVar[str]
     weighted: ClassVar[frozenset[str]]
     """Learners whose auxiliary tasks a method weights."""
+    added_later: ClassVar[Mapping[str, Any]] = {"precision": "fp32", "compile": False}
+    """Fields that runs did not always have, and their values before."""
 
     method: MethodName = "arml"
     """How auxiliary losses are weighted. arml_full has two stages. grid-A gives two tasks the weights A and 2 - A,
@@ -124,8 +126,8 @@ class Run(ABC):
 
     def described(self) -> dict[str, Any]:
         """All fields, as records have them. What was added later is left out at its default: old names stay."""
-        usual = {"precision": "fp32", "compile": False}
-        return {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
+        added = self.added_later
+        return {name: value for name, value in asdict(self).items() if name not in added or value != added[name]}
 
     @abstractmethod
     def subject(self) -> Subject:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from arml.lab.catalogue import LEARNERS, weighted_learners
 from arml.lab.own_loop import OwnLoop
@@ -28,6 +28,7 @@ class SemiSupervised(Run):
 
     setting: ClassVar[str] = "ssl"
     weighted: ClassVar[frozenset[str]] = weighted_learners("ssl")
+    added_later: ClassVar[Mapping[str, Any]] = {**Run.added_later, "leave_out": ()}
 
     dataset: Literal["digits", "mnist5k", "cifar10", "svhn"] = "digits"
     """Images to learn from. digits and mnist5k are embedded; cifar10 and svhn are read from the data folder."""
@@ -44,6 +45,8 @@ class SemiSupervised(Run):
     """Labelled images per step of supervised, which has no unlabelled ones; none: --batch-labelled."""
     labelled_in_pool: bool = True
     """Whether labelled images also count as unlabelled ones."""
+    leave_out: tuple[str, ...] = ()
+    """Auxiliary tasks of s4l to leave out: rotation or exemplar."""
     as_released: bool = False
     """Where the authors' release departs from the paper's text, follow the release: s4l's student view is also
     augmented as for the main task, its exemplar loss is 2 - cos, and the finite difference of vat is over 1e-6."""
@@ -59,8 +62,8 @@ class SemiSupervised(Run):
         return Subject(self.setting, self.dataset, "", self.labels)
 
     def line(self) -> Line:
-        """Learner and method."""
-        return Line(self.learner, self._method(self.learner))
+        """Learner, method and tasks left out."""
+        return Line(self.learner, self._method(self.learner), _describe_variant(self.leave_out))
 
     def reference(self) -> Line:
         """S4L with equal weights."""

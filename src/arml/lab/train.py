@@ -15,7 +15,7 @@ from torch.amp import GradScaler
 from torch.optim import Optimizer
 
 from arml._distributed import average_buffers, gather, mean_of_numbers, process_rank
-from arml.gradients import alignment
+from arml.lab.agreement import measure_agreement
 from arml.lab.data.base import Images
 from arml.lab.data.batches import Batches
 from arml.lab.data.draws import draw_part
@@ -271,20 +271,16 @@ def set_lr(optimizer: Optimizer, run: Run, step: int) -> None:
         group["lr"] = optimizer.defaults["lr"] * run.lr_drop**drops
 
 
-def _agreement(parts: Parts[Any], losses: StepLosses) -> dict[str, float]:
-    """<g_0, g_k> / <g_0, g_0> for every auxiliary task, before the step; empty if there is nothing to compare."""
+def _agreement(parts: Parts[Any], losses: StepLosses) -> Record:
+    """How every auxiliary gradient agrees with the main one, before the step; empty if there is nothing to compare."""
     if parts.reweighter is None or losses.main is None:
         return {}
-    towards_main = torch.eye(1, 1 + len(losses.aux))
-    measured, scale = [losses.main, *losses.aux.values()], read_scale(parts.scaler)
-    if scale != 1:  # gradients in float16 would vanish; the ratio does not depend on it
-        measured = [scale * loss for loss in measured]
-    products = alignment(measured, parts.network.trunk, towards_main)[0]
-    agreement = (products[1:] / products[0].clamp(min=1e-30)).tolist()
-    return dict(zip(losses.aux, agreement, strict=True))
+    scale = read_scale(parts.scaler)  # gradients in float16 would vanish; no ratio depends on it
+    aux = {name: scale * loss for name, loss in losses.aux.items()}
+    return {**measure_agreement(scale * losses.main, aux, parts.network.trunk)}
 
 
-def _step_record(step: int, parts: Parts[Any], losses: StepLosses, agreement: dict[str, float]) -> Record:
+def _step_record(step: int, parts: Parts[Any], losses: StepLosses, agreement: Record) -> Record:
     """Losses, the weights that the step used, and agreement."""
     named = ({"main": losses.main} if losses.main is not None else {}) | losses.aux
     means = mean_of_numbers([loss.detach() for loss in named.values()])
@@ -292,7 +288,7 @@ def _step_record(step: int, parts: Parts[Any], losses: StepLosses, agreement: di
     if parts.reweighter is None:
         return record
     record["weights"] = parts.reweighter.weights
-    return record | {"agreement": agreement} if losses.main is not None else record
+    return record | agreement
 
 
 def _final_record(state: TrainingState, parts: Parts[Any]) -> Record:

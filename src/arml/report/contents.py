@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from arml.lab.run_kinds import Suite
+from arml.report.charts.answer_charts import answer_charts
 from arml.report.charts.chart import Chart
 from arml.report.charts.one_subject import subject_charts
 from arml.report.charts.over_subjects import charts_over_subjects
 from arml.report.charts.suite_chart import suite_chart
 from arml.report.commands import Defaults, Repeat, repeats
+from arml.report.data.answer import make_answer
 from arml.report.data.comparison import Comparison, comparisons, differing_settings
 from arml.report.data.final_weights import matrices
 from arml.report.data.paper import FIGURE_2, FIGURE_3, FIGURE_4
@@ -18,6 +20,7 @@ from arml.report.data.scarcity import group_by_scarcity
 from arml.report.data.suite_scores import leaderboard, world_results
 from arml.report.data.topics import middle_level, topics
 from arml.report.data.verdict import Verdicts, verdicts
+from arml.report.tables.answer_text import AnswerText, answer_text
 from arml.report.tables.labels_sheet import labels_sheet
 from arml.report.tables.main_tasks import main_task_sheets
 from arml.report.tables.misleading_source import misleading_sheets
@@ -28,9 +31,8 @@ from arml.report.tables.saving_sentences import saving_sentences
 from arml.report.tables.scarcity_sheets import scarcity_sheets
 from arml.report.tables.sheet import Cell, Sheet, text
 from arml.report.tables.suite_sheets import leaderboard_sheet, worlds_sheet
-from arml.report.tables.verdict_sentences import overall_sentences, task_sentences
 from arml.report.tables.verdict_sheet import verdict_sheet
-from arml.report.titles import line_title, subject_title
+from arml.report.titles import experiment_title, line_title, subject_title
 
 
 class Section(NamedTuple):
@@ -46,12 +48,11 @@ class Section(NamedTuple):
     """Cautions to read before anything else."""
 
 
-class Findings(NamedTuple):
-    """The findings on a subject, in sentences."""
+class AnswerSection(NamedTuple):
+    """The answer of one experiment, with its two small figures."""
 
-    title: str
-    overall: list[str]
-    tasks: list[str]
+    text: AnswerText
+    charts: list[Chart]
 
 
 class Report(NamedTuple):
@@ -59,8 +60,8 @@ class Report(NamedTuple):
 
     overview: str
     """A sentence on what was compared."""
-    findings: list[Findings]
-    """The findings on every subject."""
+    answers: list[AnswerSection]
+    """What to do, per experiment."""
     sections: list[Section]
     remarks: list[str]
     """Files that were not used and runs that failed, with the reason."""
@@ -84,7 +85,7 @@ def make_report(collected: Collected, *, paper: bool, defaults: Defaults, charts
     sections = [_subject_section(comparison, found[comparison.subject], paper=paper) for comparison in compared]
     return Report(
         _overview(collected, everything),
-        [_findings(comparison, found[comparison.subject]) for comparison in compared],
+        make_answers(compared),
         _make_keys_unique(
             [*_suite_sections(everything), *sections, *_sections_over_subjects(compared, charts, paper=paper)]
         ),
@@ -118,11 +119,11 @@ def _overview(collected: Collected, compared: Sequence[Comparison]) -> str:
     )
 
 
-def _findings(comparison: Comparison, found: Sequence[Verdicts]) -> Findings:
-    title = subject_title(comparison.subject)
-    if not found:
-        return Findings(title, ["No run with ARML has finished: there is no verdict on auxiliary tasks."], [])
-    return Findings(title, overall_sentences(found[0]), task_sentences(found[0]))
+def make_answers(compared: Sequence[Comparison]) -> list[AnswerSection]:
+    """The answer of every experiment; figures of different experiments have different keys."""
+    found = [make_answer(comparison, topics(compared)) for comparison in compared]
+    seen: Counter[str] = Counter()
+    return [AnswerSection(answer_text(one), [_rename(chart, seen) for chart in answer_charts(one)]) for one in found]
 
 
 def _count(n: int, what: str) -> str:
@@ -132,10 +133,10 @@ def _count(n: int, what: str) -> str:
 def _subject_section(comparison: Comparison, found: Sequence[Verdicts], *, paper: bool) -> Section:
     sheets = [result_sheet(comparison.subject, make_rows(comparison), paper=paper)]
     judged = [verdict_sheet(one) for one in found if one.tasks]
-    sentences = [sentence for one in found for sentence in overall_sentences(one)]
+    num_tasks = len(found[0].tasks) if found else 0
     return Section(
-        subject_title(comparison.subject),
-        sentences,
+        experiment_title(comparison.subject, num_tasks),
+        [],
         [*sheets, *judged[:1], *related_sheets([comparison], paper=paper), *misleading_sheets([comparison])],
         subject_charts(comparison),
         judged[1:],

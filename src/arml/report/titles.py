@@ -19,6 +19,8 @@ YARDSTICKS = {
     "mean": "always the mean",
 }
 """Simple models whose errors stand below a table."""
+CONSTANTS = ("most_frequent_class", "mean")
+"""Yardsticks that give every example the same answer."""
 ARMLS = tuple(
     sorted(
         (name for name, facts in METHODS.items() if facts.rank_in_verdict is not None),
@@ -40,6 +42,8 @@ _SUFFIXES = {
     **{name: facts.suffix for name, facts in METHODS.items() if name in ARMLS},
 }
 """What a method adds to the title of a line, in the order of tables: the methods that are judged come last."""
+_USUAL = ("s4l", "joint", "jt")
+"""The learners of the three settings that need no name of their own in a sentence."""
 _BLIND = {"", GRID_SEARCH, *(name for name, facts in METHODS.items() if not facts.steered)}
 
 
@@ -52,6 +56,19 @@ def line_title(line: Line) -> str:
     learner = _LEARNERS[line.learner].title if line.learner in _LEARNERS else line.learner
     name = learner + _SUFFIXES.get(line.method, f" + {line.method}")
     return name + (f", {line.variant}" if line.variant else "")
+
+
+def short_title(line: Line) -> str:
+    """The line in a sentence: the method, and the learner unless it is the usual one.
+
+    >>> short_title(Line("jt", "gated_arml")), short_title(Line("joint", "uniform")), short_title(Line("fada", "arml"))
+    ('Gated ARML', 'uniform weights', 'FADA + ARML')
+    """
+    if line.learner in MAIN_ONLY:
+        return "the main task alone"
+    learner = "" if line.learner in _USUAL and line.method else _LEARNERS[line.learner].title
+    method = _SUFFIXES.get(line.method, f" + {line.method}").split(" (")[0]
+    return (learner + method).removeprefix(",").removeprefix(" + ").strip()
 
 
 def suite_title(line: Line) -> str:
@@ -88,10 +105,51 @@ def subject_title(subject: Subject) -> str:
 def topic_title(subject: Subject) -> str:
     """The title of a subject, without its number of labels.
 
-    >>> topic_title(Subject("dg", "pacs", "sketch", 5))
-    'pacs: sketch'
+    >>> topic_title(Subject("dg", "pacs", "sketch", 5)), topic_title(Subject("dg", "digits", "digits", 2))
+    ('pacs: sketch', 'digits domains')
     """
+    if subject.main == subject.dataset:
+        return f"{subject.dataset} domains"
     return f"{subject.dataset}: {subject.main}" if subject.main else subject.dataset
+
+
+def experiment_title(subject: Subject, num_tasks: int) -> str:
+    """An experiment in words: how many labels of what, and what helps.
+
+    >>> experiment_title(Subject("dg", "digits", "digits", 2), 4)
+    '20 digits labels, four other sources'
+    >>> experiment_title(Subject("mlc", "yeast", "Class1", 50), 13)
+    '50 Class1 labels (yeast), 13 other targets'
+    >>> experiment_title(Subject("ssl", "digits", "", 50), 2)
+    '50 digits labels, two tasks without labels'
+    """
+    what = subject.main or subject.dataset
+    where = "" if what == subject.dataset else f" ({subject.dataset.split('@')[0]})"
+    help_title = {"ssl": "task{} without labels", "mlc": "other target{}", "dg": "other source{}"}.get(subject.setting)
+    several = "" if num_tasks == 1 else "s"
+    tasks = f", {_in_words(num_tasks)} {help_title.format(several)}" if num_tasks and help_title else ""
+    return f"{_count_labels(subject, what)}{where}{tasks}"
+
+
+def _count_labels(subject: Subject, what: str) -> str:
+    if math.isinf(subject.labels):
+        return f"all {what} labels"
+    if subject.setting != "dg":
+        known = subject.labels >= 1
+        return f"{subject.labels:g} {what} labels" if known else f"{100 * subject.labels:g} % of the {what} labels"
+    classes = _CLASSES.get(subject.dataset)
+    if classes is None:
+        return f"{subject.labels:g} {what} label{'' if subject.labels == 1 else 's'} per class"
+    return f"{classes * subject.labels:g} {what} labels"
+
+
+def _in_words(n: int) -> str:
+    return _NUMBERS[n] if n < len(_NUMBERS) else f"{n}"
+
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_CLASSES = {"digits": 10, "digits_misleading": 10, "pacs": 7, "pacs_misleading": 7}
+"""Classes of the domains that the package knows; shots are labels per class."""
 
 
 def labels_title(subject: Subject) -> str:

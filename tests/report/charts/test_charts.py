@@ -25,7 +25,7 @@ def test_weights_have_a_band_and_every_seed(charts):
 
 
 def test_shots_are_shown_against_accuracy_and_labels_against_error(charts):
-    shots, labels = charts["labels-digits-digits"], charts["labels-digits"]
+    shots, labels = charts["labels-digits-domains"], charts["labels-digits"]
     assert (shots.y_title, shots.log_x, shots.level) == ("accuracy in %", False, None)
     alone = next(series for series in shots.panels[0].series if series.name == "Main task only")
     assert (alone.x, alone.y) == ([1, 5], [70.5, 74.5])  # errors 29.5 and 25.5
@@ -35,7 +35,7 @@ def test_shots_are_shown_against_accuracy_and_labels_against_error(charts):
 
 
 def test_scarcity_has_a_panel_for_few_and_for_many(charts):
-    chart = charts["scarcity-digits-digits-joint-training-jt-arml"]
+    chart = charts["scarcity-digits-domains-joint-training-jt-arml"]
     assert [panel.title for panel in chart.panels] == ["1 shot per class", "5 shots per class"]
 
 
@@ -47,9 +47,9 @@ def test_the_matrix_has_a_gap_where_main_and_auxiliary_are_the_same(charts):
 
 
 def test_the_curve_over_shots_says_that_all_are_left_out(spread, charts):
-    chart = spread["labels-digits-digits"]
+    chart = spread["labels-digits-domains"]
     assert chart.panels[0].series[0].x == [1, 5]
-    assert chart.panels[0].title == "digits: digits, runs with all labels left out"
+    assert chart.panels[0].title == "digits domains, runs with all labels left out"
     assert " Runs with all labels have no place on this axis; they are in the tables. " in chart.alt
     assert chart.alt.endswith("tested only on held-out images of the target, not on its training images.")
-    assert "all labels" not in charts["labels-digits-digits"].alt
+    assert "all labels" not in charts["labels-digits-domains"].alt

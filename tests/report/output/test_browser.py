@@ -64,8 +64,13 @@ class Visit:
         if request.url != self.url and not request.url.startswith("data:"):
             self.trouble.append(request.url)
 
+    def unfold(self):
+        """Opens everything that is folded."""
+        self.page.evaluate("() => document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+
     def figure(self, key):
-        """The figure, scrolled to and drawn."""
+        """The figure, unfolded, scrolled to and drawn."""
+        self.unfold()
         figure = self.page.locator(f"#figure-{key}")
         figure.scroll_into_view_if_needed()
         figure.locator(".main-svg").first.wait_for()
@@ -92,6 +97,7 @@ def curves(figure):
 
 
 def test_every_chart_is_drawn(seen):
+    seen.unfold()
     figures = seen.page.locator("figure")
     assert figures.count() > 15
     for place in range(figures.count()):
@@ -102,6 +108,7 @@ def test_every_chart_is_drawn(seen):
 
 
 def test_tables_sort_by_value_both_ways_and_empty_cells_stay_below(seen):
+    seen.unfold()
     table = seen.page.locator("table", has_text="Test results in %: digits, 50 labels")
     button = table.get_by_role("button", name="difference to uniform")
 
@@ -174,7 +181,7 @@ def luminance(colour):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_words_have_the_contrast_that_wcag_asks_for(browser, path, scheme):
     seen = Visit(browser, path, color_scheme=scheme)
-    names = ["ground", "raised", "ink", "quiet", "accent", "caution"]
+    names = ["ground", "raised", "ink", "quiet", "accent", "caution", "good", "bad", "plain", "open"]
     read = "(name) => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim()"
     ground, raised, *words = (luminance(seen.page.evaluate(read, name)) for name in names)
     for behind in (ground, raised):
@@ -190,6 +197,54 @@ def test_a_phone_does_not_scroll_sideways(browser, path):
     assert seen.page.evaluate("() => document.documentElement.scrollWidth") == 390
     seen.context.close()
     assert seen.trouble == []
+
+
+def test_the_first_screen_says_what_to_do(browser, path):
+    """Headline, number, badges and the top of the charts, without scrolling, on a desk and on a phone."""
+    for size, parts in (((1280, 800), ".headline, .big, .badges, .pair"), ((390, 844), ".headline, .big, .badges")):
+        seen = Visit(browser, path, viewport={"width": size[0], "height": size[1]})
+        first = seen.page.locator("article.first")
+        assert first.locator(".headline").inner_text().startswith("Cannot tell yet whether ARML beats the main task")
+        for part in parts.split(", "):
+            assert first.locator(part).bounding_box()["y"] < size[1]
+        assert not seen.page.locator("table").first.is_visible()
+        seen.context.close()
+        assert seen.trouble == []
+
+
+def test_a_link_to_a_section_opens_it(browser, path):
+    seen = Visit(browser, path)
+    section = seen.page.locator("#section-1")
+    assert not section.locator("table").first.is_visible()
+    seen.page.locator("nav a").nth(1).click()
+    section.locator("table").first.wait_for()
+    seen.context.close()
+    assert seen.trouble == []
+
+
+def test_tables_on_a_phone_have_neither_cut_captions_nor_blank_rows(browser, path):
+    seen = Visit(browser, path, viewport={"width": 390, "height": 844})
+    seen.unfold()
+    widths = "all => all.map((one) => one.getBoundingClientRect().right)"
+    assert max(seen.page.locator("caption").evaluate_all(widths)) <= 390
+    assert max(seen.page.locator("td").evaluate_all(widths)) <= 390
+    empty = "all => all.filter((one) => one.textContent === '').map((one) => one.getBoundingClientRect().height)"
+    assert set(seen.page.locator("td").evaluate_all(empty)) <= {0}
+    seen.context.close()
+
+
+def test_ticks_of_seeds_can_be_seen_in_the_dark(browser, path):
+    seen = Visit(browser, path, color_scheme="dark")
+    seen.figure("error-digits-50-labels")
+    tick = "() => document.querySelector('#figure-error-digits-50-labels .chart').data[0].marker"
+    marker = seen.page.evaluate(tick)
+    assert marker["line"]["width"] > 1
+    assert luminance(marker["line"]["color"]) > 0.15
+    seen.context.close()
+
+
+def test_the_page_is_small(path):
+    assert path.stat().st_size < 2_000_000
 
 
 def test_the_keyboard_reaches_everything(browser, path):
@@ -209,7 +264,7 @@ def test_a_live_page_reloads_and_keeps_what_was_chosen(browser, tmp_path):
 
     def make_page(live):
         report = make_report(collect([tmp_path / "runs"]), paper=False, defaults=lambda run: ([], type(run)()))
-        write_report(report, tmp_path, most_figures=0, reload_every=1.0 if live else None)
+        write_report(report, tmp_path, most_figures=0, reload_every=2.5 if live else None)
 
     make_page(live=True)
     seen = Visit(browser, tmp_path / "index.html")

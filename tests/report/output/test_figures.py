@@ -38,7 +38,7 @@ def outlines(chart):
 
 
 def test_percentages_stay_between_0_and_100(spread):
-    chart = spread["labels-digits-digits"]
+    chart = spread["labels-digits-domains"]
     for ends in outlines(chart):
         assert (min(ends), max(ends)) == (0, 100)
     assert draw_figure(chart).axes[0].get_ylim() == (0, 100)
@@ -50,7 +50,7 @@ def test_percentages_stay_between_0_and_100(spread):
 
 
 def test_intervals_of_errors_stay_between_0_and_100(spread):
-    chart = spread["error-digits-digits-1-shot-per-class"]
+    chart = spread["error-digits-domains-1-shot-per-class"]
     ax = draw_figure(chart).axes[0]
     assert ax.get_xlim() == (0, 100)
     assert ax.collections[0].get_segments()[0][:, 0].tolist() == [0, 100]
@@ -61,7 +61,7 @@ def test_intervals_of_errors_stay_between_0_and_100(spread):
 
 
 @pytest.mark.parametrize(
-    "key", ["weights-digits-digits-1-shot-per-class", "scarcity-digits-digits-joint-training-jt-arml"]
+    "key", ["weights-digits-domains-1-shot-per-class", "scarcity-digits-domains-joint-training-jt-arml"]
 )
 def test_weights_are_not_negative(spread, key):
     for ends in outlines(spread[key]):
@@ -71,11 +71,25 @@ def test_weights_are_not_negative(spread, key):
     assert views(spread[key])["layout"]["yaxis"]["autorangeoptions"] == {"clipmin": 0}
 
 
-def test_agreement_may_be_negative(tmp_path):
+@pytest.mark.parametrize(("cosine", "limit"), [(True, 1), (False, 3)], ids=["cosine", "older records"])
+def test_agreement_may_be_negative_and_has_an_axis_with_limits(tmp_path, cosine, limit):
+    """One product of -150 among small ones must not flatten all curves; cosines cannot leave [-1, 1]."""
     for seed, agreement in enumerate((-1.0, 1.0)):
-        write(tmp_path, SemiSupervised(seed=seed), 10.0, weights={"a": 1.0}, agreement=agreement)
-    for ends in outlines(make_charts(tmp_path)["agreement-digits-50-labels"]):
-        assert min(ends) < -10
+        found = {"agreement": 150 * agreement, "cosine": agreement if cosine else None}
+        write(tmp_path, SemiSupervised(seed=seed), 10.0, weights={"a": 1.0}, **found)
+    chart = make_charts(tmp_path)["agreement-digits-50-labels"]
+    for ends in outlines(chart):
+        assert (min(ends), max(ends)) == (-limit, limit)
+    assert ("cosine" in chart.y_title) == cosine
+    assert views(chart)["layout"]["yaxis"]["autorangeoptions"] == {"clipmin": -limit, "clipmax": limit}
+
+
+def test_a_weight_that_explodes_does_not_flatten_the_others(tmp_path):
+    for seed in range(2):
+        write(tmp_path, SemiSupervised(seed=seed), 10.0, weights={"a": 519626.99, "b": 1.0})
+    chart = make_charts(tmp_path)["weights-digits-50-labels"]
+    assert chart.bounds.high == 20
+    assert "519626" not in chart.alt
 
 
 def test_errors_of_numbers_may_be_above_100(tmp_path):

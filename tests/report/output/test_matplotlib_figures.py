@@ -35,7 +35,7 @@ def test_files_are_written(charts, tmp_path):
 
 
 def test_there_are_no_half_shots(charts):
-    ticks = draw_figure(charts["labels-digits-digits"]).axes[0].get_xticks()
+    ticks = draw_figure(charts["labels-digits-domains"]).axes[0].get_xticks()
     assert ticks.tolist() == [round(tick) for tick in ticks]
 
 

@@ -53,7 +53,7 @@ def test_a_report_has_one_section_for_all_worlds_and_one_command():
         "Suite of known truths: scores over 2 worlds",
         "Suite of known truths: test error in % in every world",
     ]
-    assert not report.findings
+    assert not report.answers
     (repeat,) = report.repeats
     assert repeat.command.startswith("arml suite --tier")
     assert "--worlds mixed other --methods uniform arml gated_arml --seeds 2" in repeat.command

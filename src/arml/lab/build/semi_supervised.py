@@ -23,7 +23,7 @@ from arml.lab.learners.base import SemiSupervisedLearner
 from arml.lab.learners.mean_teacher import MeanTeacher, MeanTeacherSettings
 from arml.lab.learners.pi_model import PiModel, PiModelSettings
 from arml.lab.learners.pseudo_label import PseudoLabel, PseudoLabelSettings
-from arml.lab.learners.s4l import S4L, S4LSettings
+from arml.lab.learners.s4l import S4L, TASKS, S4LSettings
 from arml.lab.learners.supervised import Supervised, SupervisedSettings
 from arml.lab.learners.vat import RECIPE_XI, VAT, VATSettings
 from arml.lab.run_kinds import SemiSupervised
@@ -153,7 +153,11 @@ def _vat_settings(run: SemiSupervised, source: ImageSource) -> VATSettings:
 
 
 def _s4l_settings(run: SemiSupervised) -> S4LSettings:
-    return S4LSettings(augment_student=True, exemplar_offset=2.0) if run.as_released else S4LSettings()
+    unknown = [name for name in run.leave_out if name not in TASKS]
+    if unknown or set(run.leave_out) == set(TASKS):
+        raise ValueError(f"`leave_out` should be one of {', '.join(TASKS)}, or none. Got {', '.join(run.leave_out)}.")
+    settings = S4LSettings(augment_student=True, exemplar_offset=2.0) if run.as_released else S4LSettings()
+    return replace(settings, tasks=tuple(name for name in TASKS if name not in run.leave_out))
 
 
 def _labelled_per_step(run: SemiSupervised) -> int:

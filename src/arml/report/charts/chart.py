@@ -10,6 +10,10 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 """Colours after Okabe and Ito, which colour-blind readers can tell apart; yellow is darker, to stand out on white."""
 
 
+TONES = ("good", "bad", "plain", "open")
+"""Colours with a meaning on the page: helps or is recommended; drop it; makes no difference; cannot tell yet."""
+
+
 class Bounds(NamedTuple):
     """The range of possible values: neither Student's interval nor an axis knows it."""
 
@@ -45,6 +49,8 @@ class Series(NamedTuple):
     y: list[float]
     low: list[float] | None = None
     high: list[float] | None = None
+    tone: str = ""
+    """The meaning of its colour, one of ``TONES``; empty: the next colour of the palette."""
 
 
 class Panel(NamedTuple):
@@ -74,6 +80,8 @@ class Lines(NamedTuple):
     bounds: Bounds = Bounds()
     """Bounds of y."""
     log_y: bool = False
+    caption: str = ""
+    """What the reader sees below it; empty: the description."""
 
 
 class Dot(NamedTuple):
@@ -82,6 +90,7 @@ class Dot(NamedTuple):
     name: str
     summary: Summary
     values: Mapping[int, float] | Mapping[str, float]
+    tone: str = ""
 
     def arms(self, bounds: Bounds) -> tuple[float, float]:
         """How far the interval goes below and above the mean inside ``bounds``; 0 with one seed.
@@ -107,6 +116,7 @@ class Dots(NamedTuple):
     """Bounds of x."""
     points: str = "seed"
     """What every mean is over."""
+    caption: str = ""
 
 
 class Heat(NamedTuple):
@@ -120,6 +130,7 @@ class Heat(NamedTuple):
     columns: list[str]
     rows: list[str]
     values: list[list[float | None]]
+    caption: str = ""
 
 
 Chart: TypeAlias = Lines | Dots | Heat

@@ -1,7 +1,8 @@
 """Figures of one comparison: errors, weights and agreement over training."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from arml.lab.run import Line
 from arml.report.charts.chart import NOT_NEGATIVE, Bounds, Chart, Dot, Dots, Lines, Panel, Series
@@ -9,6 +10,9 @@ from arml.report.data.comparison import Comparison
 from arml.report.data.curves import Curve, band, choose_tasks, seed_curve
 from arml.report.data.summary import summarise
 from arml.report.titles import ARMLS, FIXED, line_title, order, subject_title
+
+MOST_WEIGHT = 20.0
+"""An axis of weights ends here if a weight is larger; the tables have the number."""
 
 
 def slug(*words: str) -> str:
@@ -43,35 +47,76 @@ def error_chart(comparison: Comparison) -> Dots | None:
         "test error in %",
         dots,
         bounds,
+        caption=f"Mean over seeds with its 95 % interval{bounds.describe()}; ticks are single seeds.",
     )
 
 
-def training_chart(comparison: Comparison, key: str) -> Lines | None:
-    """Weights or agreement of the auxiliary tasks over training, one panel per line, ARML first."""
+class Curves(NamedTuple):
+    """Which recorded curves a chart shows, and how."""
+
+    name: str
+    key: str
+    """What the records call it."""
+    title: str
+    y_title: str
+    level: float
+    level_title: str
+    bounds: Bounds
+
+
+WEIGHTS = Curves("weights", "weights", "Weights over training", "weight", 1.0, "equal share", NOT_NEGATIVE)
+COSINE = Curves(
+    "agreement",
+    "cosine",
+    "Agreement of gradients over training",
+    "cosine with the main gradient",
+    0.0,
+    "no agreement",
+    Bounds(-1, 1),
+)
+RATIO = COSINE._replace(key="agreement", y_title="⟨g_0, g_k⟩ / ⟨g_0, g_0⟩", bounds=Bounds(-3, 3))
+"""Records without cosines have this ratio. It has no limits, so the axis needs some."""
+
+
+def training_chart(comparison: Comparison, name: str) -> Lines | None:
+    """Weights or agreement of the auxiliary tasks over training, one panel per line, judged methods first."""
     lines = [line for line in comparison.finished if comparison.weights(line) and not line.variant]
-    if key == "weights":
+    if name == "weights":
         lines = [line for line in lines if line.method not in FIXED]
-    lines.sort(key=lambda line: (line.method not in ARMLS, order(line)))
-    panels = [panel for panel in (training_panel(comparison, line, key) for line in lines) if panel.series]
-    if not panels:
-        return None
+    lines.sort(key=_judged_first)
+    for curves in (WEIGHTS,) if name == "weights" else (COSINE, RATIO):
+        panels = [panel for panel in (training_panel(comparison, line, curves.key) for line in lines) if panel.series]
+        if panels:
+            return _training_chart(comparison, curves, panels)
+    return None
+
+
+def _judged_first(line: Line) -> tuple[int, tuple[int, int, str]]:
+    return (ARMLS.index(line.method) if line.method in ARMLS else len(ARMLS)), order(line)
+
+
+def _training_chart(comparison: Comparison, curves: Curves, panels: Sequence[Panel]) -> Lines:
     title = subject_title(comparison.subject)
-    titles = {"weights": ("Weights over training", "weight", 1.0, "equal share")}
-    about, y_title, level, level_title = titles.get(
-        key, ("Agreement of gradients over training", "⟨g_0, g_k⟩ / ⟨g_0, g_0⟩", 0.0, "no agreement")
-    )
-    bounds = NOT_NEGATIVE if key == "weights" else Bounds()
+    bounds = weight_bounds(panels) if curves is WEIGHTS else curves.bounds
+    ends = describe_ends(f"At the last recorded step of {panels[0].title}", panels[0])
     return Lines(
-        slug(key, title),
-        f"{about}: {title}",
-        f"{about}. {describe_ends(f'At the last recorded step of {panels[0].title}', panels[0])} {band_note(bounds)}",
+        slug(curves.name, title),
+        f"{curves.title}: {title}",
+        f"{curves.title}. {ends} {band_note(bounds)}",
         "step",
-        y_title,
+        curves.y_title,
         tuple(panels),
-        level=level,
-        level_title=level_title,
+        level=curves.level,
+        level_title=curves.level_title,
         bounds=bounds,
+        caption=band_note(bounds),
     )
+
+
+def weight_bounds(panels: Sequence[Panel]) -> Bounds:
+    """Weights are not negative; a method whose weights explode must not flatten all other curves."""
+    highest = max((value for panel in panels for series in panel.series for value in series.y), default=0.0)
+    return Bounds(0, MOST_WEIGHT) if highest > MOST_WEIGHT else NOT_NEGATIVE
 
 
 def training_panel(comparison: Comparison, line: Line, key: str) -> Panel:
@@ -111,5 +156,5 @@ def band_note(bounds: Bounds) -> str:
 
 def describe_ends(where: str, panel: Panel) -> str:
     """The last value of each curve in a panel, for readers who cannot see it."""
-    ends = ", ".join(f"{series.name} {series.y[-1]:.2f}" for series in panel.series if series.y)
+    ends = ", ".join(f"{series.name} {series.y[-1]:.3g}" for series in panel.series if series.y)
     return f"{where}: {ends}."

@@ -84,6 +84,35 @@ def saving(topic: Topic, line: Line, level: float) -> GeometricMean | None:
     return geometric_mean([(ours.labels or 1) / (theirs.labels or 1) for ours, theirs in known])
 
 
+class LabelsFactor(NamedTuple):
+    """How many times as many labels another line needs for the same error."""
+
+    factor: GeometricMean
+    at_least: bool
+    """Whether the most labels tried are not enough on some seed, which then counts with these."""
+
+
+def labels_factor(topic: Topic, line: Line, alone: Line, labels: float) -> LabelsFactor | None:
+    """How many times ``labels`` the line ``alone`` needs for the error that ``line`` has with them.
+
+    ``None`` if that is unknown on every seed, or if the fewest labels tried are enough on some seed.
+    """
+    if not is_on_axis(labels) or alone not in topic.errors or line not in topic.errors:
+        return None
+    found, at_least = [], False
+    for seed, errors in topic.errors[alone].items():
+        level, tried = topic.errors[line].get(seed, {}).get(labels), [n for n in errors if is_on_axis(n)]
+        if level is None or len(tried) < 2:
+            continue
+        needed = labels_needed(errors, level)
+        if needed.at_most:
+            return None
+        at_least = at_least or needed.labels is None
+        found.append((needed.labels or max(tried)) / labels)
+    mean = geometric_mean(found)
+    return LabelsFactor(mean, at_least) if mean else None
+
+
 def geometric_mean(values: Sequence[float]) -> GeometricMean | None:
     """exp(mean of log ± t(0.975, n - 1) s / sqrt(n)); ``None`` without values."""
     if not values:

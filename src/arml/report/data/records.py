@@ -121,7 +121,7 @@ def _thin(recorded: Recorded) -> Recorded:
     steps = [record for record in recorded.records if "weights" in record and "test_error" not in record]
     stride = math.ceil(len(steps) / MOST_STEPS)
     kept: list[Record] = [
-        {key: record[key] for key in ("step", "weights", "agreement") if key in record}
+        {key: record[key] for key in ("step", "weights", "agreement", "cosine") if key in record}
         for record in (steps[::-1][::stride][::-1] if stride else [])
     ]
     outcome = result(recorded.records)

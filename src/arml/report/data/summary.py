@@ -68,5 +68,14 @@ def paired_difference(ours: Mapping[int, float], theirs: Mapping[int, float]) ->
     >>> print(paired_difference({0: 3.0, 1: 5.0, 2: 9.0}, {0: 2.0, 1: 4.0}))
     1.00 ± 0.00
     """
-    common = sorted(ours.keys() & theirs.keys())
-    return summarise([ours[seed] - theirs[seed] for seed in common]) if common else None
+    found = paired_differences(ours, theirs)
+    return summarise(found) if found else None
+
+
+def paired_differences(ours: Mapping[int, float], theirs: Mapping[int, float]) -> list[float]:
+    """Ours minus theirs on each seed that both have.
+
+    >>> paired_differences({0: 3.0, 1: 5.0, 2: 9.0}, {0: 2.0, 1: 4.0})
+    [1.0, 1.0]
+    """
+    return [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]

@@ -1,10 +1,9 @@
-"""The verdict on each auxiliary task, as far as the intervals allow.
+"""The verdict on each auxiliary task: what leaving it out does to the error, as far as the intervals allow.
 
-*helps*: without the task the error rises by more than the interval. If no runs leave it out: its weight exceeds 1 and
-the agreement of its gradient exceeds 0, each by more than its interval; the weights are then the only evidence.
-*harms*: without the task the error falls by more than the interval, and its weight is not near 0.
-*switched off*: the whole interval of its weight lies below 0.2, a fifth of an equal share.
-*no evidence*: everything else. With fewer than two seeds there is no verdict.
+*helps*: without the task the error is higher. *drop it*: without the task the error is lower. *makes no difference*:
+the two errors differ by less than the margin. *cannot tell yet*: everything else. The first three are corrected for
+the number of tasks, see ``decision``. Weights and agreement stand beside the verdict: they are what the method
+believes, not a test.
 """
 
 from collections import Counter
@@ -14,7 +13,8 @@ from typing import NamedTuple
 from arml.lab.run import Line
 from arml.report.data.comparison import Comparison
 from arml.report.data.curves import mean_over_training
-from arml.report.data.summary import Summary, paired_difference, summarise
+from arml.report.data.decision import Decision, Outcome, decide
+from arml.report.data.summary import Summary, paired_differences, summarise
 from arml.report.titles import ARMLS
 
 SWITCHED_OFF = 0.2
@@ -25,30 +25,29 @@ class Finding(Enum):
     """The verdict on a task, in a word or two."""
 
     HELPS = "helps"
-    HELPS_BY_WEIGHT = "helps (by its weight only)"
-    HARMS = "harms"
-    SWITCHED_OFF = "switched off"
-    NO_EVIDENCE = "no evidence"
-    NOTHING = "nothing can be said"
+    DROP = "drop it"
+    SAME = "makes no difference"
+    OPEN = "cannot tell yet"
 
 
-class Evidence(NamedTuple):
-    """What is known about an auxiliary task."""
-
-    weight: Summary
-    """The final weight, over seeds."""
-    agreement: Summary | None
-    """<g_0, g_k> / <g_0, g_0>, mean over training, over seeds."""
-    without: Summary | None
-    """Error without the task minus error with it, paired on seeds; ``None`` if that was not run."""
+_FINDINGS = {Outcome.MORE: Finding.HELPS, Outcome.LESS: Finding.DROP, Outcome.SAME: Finding.SAME}
 
 
 class Verdict(NamedTuple):
-    """The verdict on one auxiliary task."""
+    """The verdict on one auxiliary task, with its evidence."""
 
     task: str
     finding: Finding
-    evidence: Evidence
+    weight: Summary
+    """The final weight, over seeds."""
+    agreement: Summary | None
+    """The cosine of its gradient and the main one, mean over training, over seeds; ``None`` in older records."""
+    without: Decision | None
+    """Error without the task minus error with it, paired on seeds; ``None`` if that was not run."""
+
+    def is_switched_off(self) -> bool:
+        """Whether the method itself has nearly switched the task off, on more than one seed."""
+        return self.weight.n > 1 and self.weight.high < SWITCHED_OFF
 
 
 class Verdicts(NamedTuple):
@@ -60,50 +59,35 @@ class Verdicts(NamedTuple):
 
 
 def verdicts(comparison: Comparison) -> list[Verdicts]:
-    """The verdicts of finished lines with a variant of ARML: learners with the most lines first, then ARML itself."""
+    """The verdicts of finished lines with a variant of ARML: learners with the most lines first, then by method."""
     num_lines = Counter(line.learner for line, runs in comparison.finished.items() if runs)
     lines = sorted(comparison.lines_with(ARMLS), key=lambda line: (-num_lines[line.learner], ARMLS.index(line.method)))
-    return [
-        Verdicts(comparison, line, [_verdict(comparison, line, task) for task in comparison.weights(line)])
-        for line in lines
-    ]
+    return [Verdicts(comparison, line, _judge_tasks(comparison, line)) for line in lines]
 
 
-def _verdict(comparison: Comparison, line: Line, task: str) -> Verdict:
-    evidence = _evidence(comparison, line, task)
-    return Verdict(task, finding(evidence), evidence)
+def _judge_tasks(comparison: Comparison, line: Line) -> list[Verdict]:
+    tasks = list(comparison.weights(line))
+    differences = {task: _differences_without(comparison, line, task, alone=len(tasks) == 1) for task in tasks}
+    known = {task: found for task, found in differences.items() if found is not None}
+    decided = dict(zip(known, decide([*known.values()]), strict=True))
+    return [_verdict(comparison, line, task, decided.get(task)) for task in tasks]
 
 
-def _evidence(comparison: Comparison, line: Line, task: str) -> Evidence:
-    agreement = [*mean_over_training(comparison.finished[line], "agreement", task).values()]
-    return Evidence(
-        summarise([*comparison.weights(line)[task].values()]),
-        summarise(agreement) if agreement else None,
-        _difference_without(comparison, line, task),
-    )
+def _verdict(comparison: Comparison, line: Line, task: str, without: Decision | None) -> Verdict:
+    cosines = [*mean_over_training(comparison.finished[line], "cosine", task).values()]
+    finding = Finding.OPEN if without is None else _FINDINGS.get(without.outcome, Finding.OPEN)
+    weight = summarise([*comparison.weights(line)[task].values()])
+    return Verdict(task, finding, weight, summarise(cosines) if cosines else None, without)
 
 
-def _difference_without(comparison: Comparison, line: Line, task: str) -> Summary | None:
-    """Under the line's own method if that was run, else under equal weights."""
-    for full in (line, comparison.reference[line]):
-        left_out = comparison.errors(full._replace(variant=f"without {task}"))
-        if left_out:
-            return paired_difference(left_out, comparison.errors(full))
+def _differences_without(comparison: Comparison, line: Line, task: str, *, alone: bool) -> list[float] | None:
+    """Error without the task minus error with it, by seed; ``None`` if that was not run.
+
+    Under the line's own method if that was run, else under equal weights. Without its only auxiliary task a line is
+    the main task alone.
+    """
+    for full in dict.fromkeys((line, comparison.reference[line])):
+        left_out = comparison.main_only_line() if alone else full._replace(variant=f"without {task}")
+        if left_out is not None and comparison.errors(left_out):
+            return paired_differences(comparison.errors(left_out), comparison.errors(full))
     return None
-
-
-def finding(evidence: Evidence) -> Finding:
-    """The finding, by the rules above."""
-    weight, agreement, without = evidence
-    if weight.n < 2:
-        return Finding.NOTHING
-    if without is not None and without.excludes_zero() and without.mean > 0:
-        return Finding.HELPS
-    if weight.high < SWITCHED_OFF:
-        return Finding.SWITCHED_OFF
-    if without is not None and without.excludes_zero():
-        return Finding.HARMS
-    agrees = agreement is not None and agreement.excludes_zero() and agreement.mean > 0
-    if without is None and weight.low > 1 and agrees:
-        return Finding.HELPS_BY_WEIGHT
-    return Finding.NO_EVIDENCE

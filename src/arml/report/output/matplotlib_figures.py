@@ -68,7 +68,8 @@ def _lines(chart: Lines) -> Figure:
     panels = chart.panels[:MOST_PANELS]
     names = [_curve_name(series) for series in panels[0].series] + [chart.level_title]
     shared = all([s.name for s in panel.series] == [s.name for s in panels[0].series] for panel in panels)
-    width = 0.6 + PANEL * len(panels) + (0.6 + _width(names, LEGEND_SIZE) if shared else 0)
+    legends = [names] if shared else [[_curve_name(series) for series in panel.series] for panel in panels]
+    width = 0.6 + PANEL * len(panels) + sum(0.6 + _width(one, LEGEND_SIZE) for one in legends)
     figure = _figure(width, max(3.8, 0.3 + _height(names, LEGEND_SIZE)), chart.title)
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for ax, panel in zip(axes, panels, strict=True):
@@ -79,8 +80,8 @@ def _lines(chart: Lines) -> Figure:
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right center", fontsize=LEGEND_SIZE)
     else:
-        for ax in axes:
-            ax.legend(fontsize=7)
+        for ax in axes:  # beside its panel, never over the curves
+            ax.legend(fontsize=LEGEND_SIZE, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
 
 

@@ -18,8 +18,10 @@ const colour = (place) => (dark() && palette[place] === "#000000" ? "#ffffff" : 
 function addColour(trace) {
   const place = trace.meta?.colour;
   if (place === undefined) return trace;
-  if (trace.meta.band) return { ...trace, fillcolor: colour(place) + "26" };
-  return { ...trace, line: { ...trace.line, color: colour(place) }, marker: { ...trace.marker, color: colour(place) } };
+  const shade = trace.meta.tone ? token(`--${trace.meta.tone}`) : colour(place);
+  if (trace.meta.band) return { ...trace, fillcolor: shade + "26" };
+  const marker = { ...trace.marker, color: shade, line: { ...trace.marker.line, color: shade } };
+  return { ...trace, line: { ...trace.line, color: shade }, marker };
 }
 
 function wrapWords(words, width) {
@@ -55,13 +57,24 @@ function makeLayout(chart, traces, narrow) {
   };
 }
 
+// Beside an answer: no axis titles, no legend of dots, and a fixed height.
+function makeSmall(layout, dots, narrow) {
+  const legend = { ...layout.legend, font: { size: narrow ? 11 : 12 } };
+  const margin = dots ? { l: 8, r: 12, t: 8, b: 28 } : { l: 36, r: 12, t: 8, b: 28 };
+  const small = { ...layout, height: 240, showlegend: !dots, margin, legend };
+  small.xaxis.title = small.yaxis.title = { text: "" };
+  return small;
+}
+
 function draw(figure) {
   const chart = charts.get(figure.dataset.chart);
   const [method, seeds] = ["method", "seeds"].map((name) => Number(figure.querySelector(`select[name=${name}]`)?.value ?? 0));
   const group = chart.groups[method] ?? chart.groups[0];
   const traces = (group.views[seeds] ?? group.views[0]).traces.map(addColour);
   const place = figure.querySelector(".chart");
-  const layout = makeLayout(chart, traces, place.clientWidth < 560);
+  const narrow = place.clientWidth < 560;
+  let layout = makeLayout(chart, traces, narrow);
+  if ("small" in figure.dataset) layout = makeSmall(layout, layout.yaxis.type === "category", narrow);
   Plotly.react(place, traces, layout, { responsive: true, displaylogo: false, displayModeBar: false });
   figuresDrawn.add(figure);
 }
@@ -83,6 +96,7 @@ function addChoice(figure, name, words, options, onChange) {
 function addChoices(figure) {
   const chart = charts.get(figure.dataset.chart);
   const names = chart.groups.map((group) => group.name);
+  if ("small" in figure.dataset) return;
   figure.querySelector(".choices").replaceChildren();
   if (names.length > 1) addChoice(figure, "method", "Show", names, () => { addSeedChoice(figure); draw(figure); });
   addSeedChoice(figure);
@@ -141,6 +155,18 @@ const near = new IntersectionObserver((entries) => entries.filter((entry) => ent
   draw(entry.target);
 }), { rootMargin: "400px" });
 document.querySelectorAll("figure[data-chart]").forEach((figure) => { addChoices(figure); near.observe(figure); });
+// A link from the list of sections opens what is folded there.
+function openTarget() {
+  const target = document.getElementById(location.hash.slice(1));
+  target?.querySelectorAll(":scope > details").forEach((fold) => { fold.open = true; });
+}
+addEventListener("hashchange", openTarget);
+openTarget();
+document.querySelectorAll("details").forEach((fold, place) => {
+  if (memory.get(`fold/${place}`) !== null) fold.open = memory.get(`fold/${place}`) === "true";
+  fold.addEventListener("toggle", () => memory.set(`fold/${place}`, String(fold.open)));
+});
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
 addEventListener("beforeprint", () => document.querySelectorAll("figure[data-chart]").forEach(draw));
 
 if (root.dataset.watch) setTimeout(() => location.reload(), 1000 * Number(root.dataset.watch));

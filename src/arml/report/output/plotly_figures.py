@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from arml.report.charts.chart import PALETTE, Bounds, Chart, Dots, Heat, Lines, Panel, Series
+from arml.report.charts.chart import PALETTE, Bounds, Chart, Dot, Dots, Heat, Lines, Panel, Series
 
 Json: TypeAlias = dict[str, Any]
 """Plotly's input, in Plotly's own schema."""
@@ -57,7 +57,7 @@ def _traces(series: Series, place: int, bounds: Bounds) -> list[Json]:
         "cliponaxis": False,
         "line": line,
         "marker": {"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 6},
-        "meta": {"colour": place % len(PALETTE)},
+        "meta": {"colour": place % len(PALETTE), "tone": series.tone},
         "legendgroup": str(place),
         "hovertemplate": "%{fullData.name}: %{y:.4g} at %{x}<extra></extra>",
     }
@@ -70,7 +70,7 @@ def _traces(series: Series, place: int, bounds: Bounds) -> list[Json]:
         "fill": "toself",
         "line": {"width": 0},
         "mode": "lines",
-        "meta": {"colour": place % len(PALETTE), "band": True},
+        "meta": {"colour": place % len(PALETTE), "band": True, "tone": series.tone},
         "legendgroup": str(place),
         "showlegend": False,
         "hoverinfo": "skip",
@@ -112,30 +112,9 @@ def _clipped_axis(bounds: Bounds) -> Json:
 
 
 def _dots(chart: Dots) -> tuple[list[Json], Json]:
-    names = [_escape(dot.name) for dot in chart.dots]
-    below, above = zip(*(dot.arms(chart.bounds) for dot in chart.dots), strict=True)
-    means: Json = {
-        "type": "scatter",
-        "name": "mean and 95 % interval",
-        "x": _round([dot.summary.mean for dot in chart.dots]),
-        "y": names,
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": _round(above),
-            "arrayminus": _round(below),
-            "thickness": 1.5,
-        },
-        "mode": "markers",
-        "cliponaxis": False,
-        "marker": {"size": 10},
-        "meta": {"colour": 0},
-        "customdata": [[str(dot.summary), dot.summary.n] for dot in chart.dots],
-        "hovertemplate": "%{y}<br>%{customdata[0]} %, n = %{customdata[1]}<extra></extra>",
-    }
-    points = [
-        (name, seed, value) for name, dot in zip(names, chart.dots, strict=True) for seed, value in dot.values.items()
-    ]
+    tones = dict.fromkeys(dot.tone for dot in chart.dots)
+    means = [_means([dot for dot in chart.dots if dot.tone == tone], chart.bounds, tone) for tone in tones]
+    points = [(_escape(dot.name), seed, value) for dot in chart.dots for seed, value in dot.values.items()]
     seeds: Json = {
         "type": "scatter",
         "name": f"one {chart.points}",
@@ -143,17 +122,44 @@ def _dots(chart: Dots) -> tuple[list[Json], Json]:
         "y": [name for name, _, _ in points],
         "mode": "markers",
         "cliponaxis": False,
-        "marker": {"symbol": "line-ns-open", "size": 9},
-        "meta": {"colour": 1},
+        # The line is the whole symbol: without a width and a colour of its own it vanishes on a dark ground.
+        "marker": {"symbol": "line-ns", "size": 7, "opacity": 0.65, "line": {"width": 1.5}},
+        "meta": {"colour": 1, "tone": "plain" if "" not in tones else ""},
         "customdata": [seed for _, seed, _ in points],
         "hovertemplate": f"%{{y}}<br>{chart.points} %{{customdata}}: %{{x:.2f}} %<extra></extra>",
     }
+    names = [_escape(dot.name) for dot in chart.dots]
     layout: Json = {
         "xaxis": {"title": {"text": _escape(chart.x_title)}, **_clipped_axis(chart.bounds)},
-        "yaxis": {"autorange": "reversed", "type": "category"},
+        "yaxis": {"autorange": "reversed", "type": "category", "categoryorder": "array", "categoryarray": names},
         "height": 150 + 34 * len(names),
     }
-    return [seeds, means], layout
+    return [seeds, *means], layout
+
+
+def _means(dots: Sequence[Dot], bounds: Bounds, tone: str) -> Json:
+    """The means of all dots in one colour, with their intervals."""
+    below, above = zip(*(dot.arms(bounds) for dot in dots), strict=True)
+    return {
+        "type": "scatter",
+        "name": "mean and 95 % interval",
+        "x": _round([dot.summary.mean for dot in dots]),
+        "y": [_escape(dot.name) for dot in dots],
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": _round(above),
+            "arrayminus": _round(below),
+            "thickness": 2.5,
+            "width": 0,
+        },
+        "mode": "markers",
+        "cliponaxis": False,
+        "marker": {"size": 10},
+        "meta": {"colour": 0, "tone": tone},
+        "customdata": [[str(dot.summary), dot.summary.n] for dot in dots],
+        "hovertemplate": "%{y}<br>%{customdata[0]} %, n = %{customdata[1]}<extra></extra>",
+    }
 
 
 def _heat(chart: Heat) -> tuple[list[Json], Json]:

@@ -4,12 +4,18 @@ from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from arml.lab.run import Subject
+from arml.report.tables.answer_text import AnswerText
 from arml.report.tables.results import result_sheet
 from arml.report.tables.rows import Row
 from arml.report.tables.sheet import Cell, Sheet
+
+WIDE = 110
+"""Letters per line from which on a terminal shows all columns."""
 
 
 def print_tables(tables: Mapping[Subject, Sequence[Row]], console: Console, *, paper: bool, protocol: str) -> None:
@@ -19,12 +25,22 @@ def print_tables(tables: Mapping[Subject, Sequence[Row]], console: Console, *, p
         console.print(f"Our runs follow {protocol}.", highlight=False)
 
 
+def print_answers(answers: Sequence[AnswerText], console: Console) -> None:
+    """Prints what to do, per experiment, in at most ten lines each."""
+    for answer in answers:
+        title, headline, *rest = answer.lines()
+        console.print(title, style="bold", highlight=False, markup=False)
+        console.print(Padding(Text(headline, "bold"), (0, 0, 0, 2), expand=False))
+        for line in rest:
+            console.print(Padding(Text(line), (0, 0, 0, 2), expand=False))
+
+
 def print_sheets(sheets: Sequence[Sheet], console: Console) -> None:
     """Prints tables one by one; notes that all of them share come once, at the end."""
     notes = [note for sheet in sheets for note in sheet.notes]
     common = [note for note in dict.fromkeys(notes) if notes.count(note) == len(sheets)]
     for sheet in sheets:
-        console.print(make_table(sheet))
+        console.print(make_table(sheet if console.width >= WIDE else sheet.narrow()))
         for note in sheet.notes:
             if note not in common:
                 console.print(note, highlight=False, markup=False)

@@ -23,6 +23,9 @@ _LATEX = {
     "≤": r"$\leq$",
 }
 
+LONGEST_NAME, LONGEST_HEADING = 22, 12
+"""Letters of a name and of a heading that LaTeX sets on one line."""
+
 
 def markdown(sheets: Sequence[Sheet]) -> str:
     """All tables, each with a heading and its notes as a list."""
@@ -55,32 +58,54 @@ def escape_markdown(words: str) -> str:
 
 
 def latex(sheets: Sequence[Sheet]) -> str:
-    """All tables, for ``booktabs``."""
-    return "% needs \\usepackage{booktabs}\n" + "\n".join(_latex(sheet) for sheet in sheets)
+    """All tables, each no wider than a column of print."""
+    return "% needs \\usepackage{booktabs,graphicx}\n" + "\n".join(_latex(sheet.narrow()) for sheet in sheets)
 
 
 def _latex(sheet: Sheet) -> str:
     columns = "".join("l" if sheet.is_text(i) else "r" for i in range(len(sheet.headings)))
     rows = [
-        _latex_row(_emphasise(escape_latex(cell.text), cell, r"\textbf{", "}") for cell in row) for row in sheet.rows
+        _latex_row(
+            [_latex_name(row[0]), *(_emphasise(escape_latex(cell.text), cell, r"\textbf{", "}") for cell in row[1:])]
+        )
+        for row in sheet.rows
     ]
-    notes = [rf"\par\footnotesize {escape_latex(note)}" for note in sheet.notes]
+    notes = [rf"\par\scriptsize {escape_latex(note)}" for note in sheet.notes]
     return "\n".join(
         [
             r"\begin{table}",
             rf"\caption{{{escape_latex(sheet.title)}}}",
-            rf"\begin{{tabular}}{{{columns}}}",
+            r"\footnotesize\setlength{\tabcolsep}{3pt}",
+            r"\sbox0{%",
+            rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
             r"\toprule",
-            _latex_row(escape_latex(heading) for heading in sheet.headings),
+            _latex_row(_latex_heading(heading) for heading in sheet.headings),
             r"\midrule",
             *rows,
             r"\bottomrule",
-            r"\end{tabular}",
+            r"\end{tabular}}%",
+            r"\noindent\ifdim\wd0>\columnwidth\resizebox{\columnwidth}{!}{\usebox0}\else\usebox0\fi",
             *notes,
             r"\end{table}",
             "",
         ]
     )
+
+
+def _latex_name(cell: Cell) -> str:
+    """The name of a row; a long one has lines of its own."""
+    name = _emphasise(escape_latex(cell.text), cell, r"\textbf{", "}")
+    if len(cell.text) <= LONGEST_NAME:
+        return name
+    return rf"\parbox[t]{{0.36\columnwidth}}{{\raggedright\hangindent=1em {name}\strut}}"
+
+
+def _latex_heading(heading: str) -> str:
+    """Words of a long heading stand one below the other."""
+    if len(heading) <= LONGEST_HEADING:
+        return escape_latex(heading)
+    words = r" \\ ".join(escape_latex(word) for word in heading.split())
+    return rf"\shortstack[r]{{{words}}}"
 
 
 def _latex_row(cells: Iterable[str]) -> str:

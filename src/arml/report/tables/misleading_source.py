@@ -6,7 +6,7 @@ from arml.lab.run import Line
 from arml.report.data.comparison import Comparison
 from arml.report.data.summary import paired_difference, summarise
 from arml.report.tables.results import error_note
-from arml.report.tables.sheet import Cell, Sheet, difference, number, text
+from arml.report.tables.sheet import Cell, Sheet, difference, number, text, weight_cell
 from arml.report.titles import line_title, order, subject_title
 
 MISLEADING = "misleading"
@@ -46,7 +46,7 @@ def _row(comparison: Comparison, line: Line) -> tuple[Cell, ...]:
     against = None if line == oracle else paired_difference(errors, comparison.errors(oracle))
     return (
         text(("Oracle: " if line == oracle else "") + line_title(line)),
-        number(summarise([*weights.values()])) if weights else text(""),
+        weight_cell(summarise([*weights.values()])) if weights else text(""),
         number(summarise([*errors.values()])),
         difference(against),
     )

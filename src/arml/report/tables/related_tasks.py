@@ -1,4 +1,7 @@
-"""Which auxiliary tasks go with a main task: the highest and lowest weights, and a matrix over main tasks."""
+"""The highest and lowest weights of a main task, and a matrix of weights over several main tasks.
+
+One main task says which weights are high, not which tasks are related: that takes the matrix.
+"""
 
 from collections.abc import Sequence
 
@@ -7,7 +10,7 @@ from arml.report.data.comparison import Comparison
 from arml.report.data.final_weights import Matrix, rank_tasks
 from arml.report.data.paper import TABLE_3
 from arml.report.data.summary import FORMULA
-from arml.report.tables.sheet import Sheet, number, text
+from arml.report.tables.sheet import Sheet, number, text, weight_cell
 from arml.report.titles import RELATEDNESS, labels_title, line_title, subject_title
 
 MOST_RELATED = 5
@@ -30,14 +33,14 @@ def _sheet(comparison: Comparison, line: Line, *, paper: bool) -> Sheet:
     tasks = rank_tasks(comparison, line)
     length = min(MOST_RELATED, len(tasks) // 2)
     theirs = TABLE_3.get(comparison.subject.main) if paper and comparison.subject.dataset == "celeba" else None
-    headings = ("", "most related", "weight", "least related", "weight ")
+    headings = ("", "highest", "weight", "lowest", "weight ")
     rows = []
     for i in range(length):
         (most, high), (least, low) = tasks[i], tasks[-1 - i]
-        row = (text(f"{i + 1}"), text(most), number(high), text(least), number(low))
+        row = (text(f"{i + 1}"), text(most), weight_cell(high), text(least), weight_cell(low))
         rows.append((*row, text(theirs[0][i]), text(theirs[1][i])) if theirs else row)
     return Sheet(
-        f"Most and least related tasks by final weight: {subject_title(comparison.subject)}, {line_title(line)}",
+        f"Tasks with the highest and lowest final weights: {subject_title(comparison.subject)}, {line_title(line)}",
         headings + (("paper: most", "paper: least") if theirs else ()),
         tuple(rows),
         (f"weight: {FORMULA}; 1 is an equal share.", "Intervals that overlap do not establish an order."),
@@ -48,7 +51,7 @@ def _sheet(comparison: Comparison, line: Line, *, paper: bool) -> Sheet:
 def matrix_sheet(matrix: Matrix) -> Sheet:
     """The matrix as a table: rows are main tasks, columns auxiliary tasks."""
     return Sheet(
-        f"Mean final weights over main tasks: {matrix.subject.dataset}, {labels_title(matrix.subject)}, "
+        f"Relatedness, as mean final weights: {matrix.subject.dataset}, {labels_title(matrix.subject)}, "
         f"{line_title(matrix.line)}",
         ("main task", *matrix.tasks),
         tuple(

@@ -6,7 +6,7 @@ from arml.lab.run import Subject
 from arml.report.data.paper import PROTOCOLS, has_figures
 from arml.report.data.summary import FORMULA, Summary
 from arml.report.tables.rows import Row, best_line
-from arml.report.tables.sheet import Cell, Sheet, count, difference, number, text
+from arml.report.tables.sheet import Cell, Sheet, count, difference, format_weight, number, text
 from arml.report.titles import METRICS, YARDSTICKS, subject_title
 
 MOST_WEIGHTS = 4
@@ -34,6 +34,7 @@ def result_sheet(subject: Subject, rows: Sequence[Row], *, paper: bool) -> Sheet
         headings + (("paper",) if known else ()),
         tuple(_cells(row, further, strong=row.line == best_line(rows), paper=known) for row in rows),
         _notes(subject, rows, paper=paper),
+        wide=("weights", *(heading for heading in others if heading != METRICS.get(rows[0].chosen_by))),
     )
 
 
@@ -68,7 +69,7 @@ def _weights_text(row: Row) -> str:
         if len(row.weights) > MOST_WEIGHTS
         else row.weights
     )
-    return ", ".join(f"{name} {row.weights[name].mean:.2f}" for name in list(ranked)[:MOST_WEIGHTS]) + (
+    return ", ".join(f"{name} {format_weight(row.weights[name].mean)}" for name in list(ranked)[:MOST_WEIGHTS]) + (
         " ..." if len(row.weights) > MOST_WEIGHTS else ""
     )
 

@@ -6,7 +6,7 @@ from arml.lab.run import Line
 from arml.report.data.comparison import Comparison
 from arml.report.data.scarcity import FEWEST_CORRELATED, group_by_scarcity, weight_agreement
 from arml.report.data.summary import FORMULA, summarise
-from arml.report.tables.sheet import Sheet, number, text
+from arml.report.tables.sheet import Sheet, text, weight_cell
 from arml.report.titles import labels_title, line_title, topic_title
 
 AGREEMENT_FORMULA = (
@@ -29,7 +29,7 @@ def _sheet(line: Line, members: Sequence[Comparison]) -> Sheet:
     return Sheet(
         f"Final weights at different numbers of labels: {topic_title(members[0].subject)}, {line_title(line)}",
         ("auxiliary task", *(labels_title(comparison.subject) for comparison in members)),
-        tuple((text(task), *(number(one.get(task)) for one in weights)) for task in tasks),
+        tuple((text(task), *(weight_cell(one.get(task)) for one in weights)) for task in tasks),
         (_agreement_note(line, members, len(tasks)), AGREEMENT_FORMULA),
     )
 

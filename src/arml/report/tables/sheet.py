@@ -26,6 +26,18 @@ class Sheet(NamedTuple):
     notes: tuple[str, ...] = ()
     brief: bool = True
     """Whether the terminal shows it, too; tables that repeat the sentences are not brief."""
+    wide: tuple[str, ...] = ()
+    """Headings of columns that only wide formats show: the page, Markdown and wide terminals."""
+
+    def narrow(self) -> "Sheet":
+        """The table without its wide columns, for 80 letters or a column of print.
+
+        >>> Sheet("", ("line", "error", "weights"), (), wide=("weights",)).narrow().headings
+        ('line', 'error')
+        """
+        kept = [place for place, heading in enumerate(self.headings) if heading not in self.wide]
+        rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
+        return self._replace(headings=tuple(self.headings[place] for place in kept), rows=rows, wide=())
 
     def is_text(self, column: int) -> bool:
         """Whether a column has words rather than numbers: no cell has a value."""
@@ -40,6 +52,25 @@ def text(words: str) -> Cell:
 def number(summary: Summary | None, *, strong: bool = False, digits: int = 2) -> Cell:
     """A mean with its interval; empty if there is none."""
     return Cell("") if summary is None else Cell(summary.format(digits), _finite(summary.mean), strong)
+
+
+def format_weight(weight: float) -> str:
+    """About three digits: enough for a weight, whose equal share is 1.
+
+    >>> format_weight(0.7602), format_weight(12.345), format_weight(519626.99)
+    ('0.76', '12.3', '> 1000')
+    """
+    if abs(weight) > 1000:
+        return "> 1000"
+    return f"{weight:.{2 if abs(weight) < 10 else 1 if abs(weight) < 100 else 0}f}"
+
+
+def weight_cell(summary: Summary | None) -> Cell:
+    """A final weight with its interval; empty if there is none."""
+    if summary is None:
+        return Cell("")
+    interval = f" ± {format_weight(summary.half_width)}" if summary.n > 1 else ""
+    return Cell(format_weight(summary.mean) + interval, _finite(summary.mean))
 
 
 def difference(summary: Summary | None) -> Cell:

@@ -1,19 +1,19 @@
 """The verdict as a table, with its rules below."""
 
+from arml.report.data.decision import MARGIN
 from arml.report.data.summary import FORMULA
-from arml.report.data.verdict import SWITCHED_OFF, Finding, Verdict, Verdicts
-from arml.report.tables.sheet import Cell, Sheet, difference, number, text
+from arml.report.data.verdict import Finding, Verdict, Verdicts
+from arml.report.tables.sheet import Cell, Sheet, difference, number, text, weight_cell
 from arml.report.titles import line_title, subject_title
 
 RULES = (
-    "helps: without the task the error rises by more than the interval. helps (by its weight only): no runs leave it "
-    "out, but its weight exceeds 1 and its agreement exceeds 0, each by more than its interval.",
-    f"switched off: the whole interval of the weight lies below {SWITCHED_OFF:g}. harms: without the task the error "
-    "falls by more than the interval. no evidence: everything else.",
-    "final weight: 1 is an equal share. agreement: <g_0, g_k> / <g_0, g_0>, mean over recorded steps.",
-    "error without it: the error without the task minus the error with it, paired on seeds; * where the interval "
-    f"excludes 0. All numbers: {FORMULA}.",
-    "Intervals are not corrected for the number of tasks: two of 40 findings may be chance.",
+    "helps: without the task the error is higher. drop it: without the task the error is lower. makes no difference: "
+    f"the 95 % interval lies within ±{MARGIN:g} point. All three are corrected by Holm for the number of tasks. cannot "
+    "tell yet: everything else.",
+    "without it: the error without the task minus the error with it, paired on seeds; * where the interval excludes 0, "
+    "not corrected.",
+    "final weight: 1 is an equal share. cosine: of its gradient and the main one, mean over recorded steps. "
+    f"All numbers: {FORMULA}.",
 )
 
 
@@ -21,7 +21,7 @@ def verdict_sheet(found: Verdicts) -> Sheet:
     """The evidence and the verdict, task by task."""
     return Sheet(
         f"Verdict on each auxiliary task: {subject_title(found.comparison.subject)}, {line_title(found.line)}",
-        ("auxiliary task", "verdict", "final weight", "agreement", "error without it", "n"),
+        ("task", "verdict", "final weight", "cosine", "without it", "n"),
         tuple(_cells(verdict) for verdict in found.tasks),
         RULES,
         brief=False,
@@ -29,13 +29,12 @@ def verdict_sheet(found: Verdicts) -> Sheet:
 
 
 def _cells(verdict: Verdict) -> tuple[Cell, ...]:
-    weight, agreement, without = verdict.evidence
-    left_out = difference(without) if without else text("not run")
+    left_out = difference(verdict.without.difference) if verdict.without else text("not run")
     return (
         text(verdict.task),
-        Cell(verdict.finding.value, strong=verdict.finding in (Finding.HELPS, Finding.HARMS, Finding.SWITCHED_OFF)),
-        number(weight),
-        number(agreement, digits=3),
+        Cell(verdict.finding.value, strong=verdict.finding in (Finding.HELPS, Finding.DROP)),
+        weight_cell(verdict.weight),
+        number(verdict.agreement),
         left_out,
-        Cell(f"{weight.n}", weight.n),
+        Cell(f"{verdict.weight.n}", verdict.weight.n),
     )

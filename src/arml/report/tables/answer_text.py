@@ -1,0 +1,292 @@
+"""The answer in words: one source for the terminal, the page, Markdown and LaTeX.
+
+No sentence claims more than its interval allows; ``decision`` says what may be claimed.
+"""
+
+import math
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from arml.report.data.answer import Advice, Answer
+from arml.report.data.decision import MARGIN, MOST_SEEDS, Decision, Outcome
+from arml.report.data.labels_needed import LabelsFactor
+from arml.report.data.summary import FORMULA, Summary
+from arml.report.data.verdict import Finding, Verdict
+from arml.report.tables.sheet import format_weight
+from arml.report.titles import YARDSTICKS, experiment_title, short_title
+
+MOST_LINES = 10
+"""Lines of an answer on the terminal."""
+MOST_NAMES = 6
+"""Tasks that a line names; further ones are counted."""
+FEW_NAMES = 2
+"""Up to this many tasks on a line have their notes beside them."""
+FIRST_SEEDS = 5
+"""Seeds that a first look needs."""
+ALONE, UNIFORM = "the main task alone", "uniform weights"
+RULES = (
+    "Lower or higher: paired t tests over seeds at 5 %, corrected by Holm for all comparisons of one kind. No "
+    f"difference: the 95 % interval lies within ±{MARGIN:g} point, corrected in the same way. Seeds still needed: for "
+    "a power of 80 %, if mean and spread stay as they are.",
+    f"Intervals: {FORMULA}.",
+)
+
+
+class Badge(NamedTuple):
+    """The verdict on a task, in a word or two and with what speaks for it or would tell."""
+
+    task: str
+    finding: Finding
+    note: str
+    tried: bool = True
+    """Whether there are runs without the task."""
+
+
+class AnswerText(NamedTuple):
+    """The answer of one experiment, in words."""
+
+    title: str
+    """The experiment."""
+    headline: str
+    """What to do."""
+    number: str
+    """One number to remember; empty if there is none."""
+    number_note: str
+    sure: list[str]
+    """How sure it is, and what else to know."""
+    badges: list[Badge]
+    evidence: list[str]
+    """Differences with their intervals, and the rules."""
+    setting: str = ""
+    """For commands."""
+
+    def lines(self) -> list[str]:
+        """The answer for a terminal: at most ``MOST_LINES`` lines, the title first."""
+        return [self.title, self.headline, *self.sure, *_badge_lines(self.badges, self.setting)][:MOST_LINES]
+
+
+def answer_text(answer: Answer) -> AnswerText:
+    """The answer in words."""
+    number, number_note = _number(answer)
+    return AnswerText(
+        experiment_title(answer.comparison.subject, len(answer.tasks)),
+        _headline(answer) + ".",
+        number,
+        number_note,
+        [*_how_sure(answer)],
+        _sort([badge(one, answer.comparison.subject.setting) for one in answer.tasks]),
+        [*_evidence(answer), *RULES],
+        answer.comparison.subject.setting,
+    )
+
+
+def _name(answer: Answer) -> str:
+    return short_title(answer.line) if answer.line else ""
+
+
+def _percent(error: Summary | None) -> str:
+    return "" if error is None else f"{error.mean:.1f} %"
+
+
+def _headline(answer: Answer) -> str:
+    name, error = _name(answer), _percent(answer.error)
+    if answer.advice is Advice.LINE:
+        return f"Train with {name}: {error} error instead of {_instead(answer)}{_keep_and_drop(answer.tasks)}"
+    if answer.advice is Advice.ALONE:
+        return f"Train on the main task alone: {error} error, and the auxiliary tasks cost more than they give"
+    if answer.advice is Advice.SIMPLE and answer.simple:
+        model, decision = answer.simple
+        return f"Use {_model(model)}: its error is {_points(decision)} lower than that of {name} ({error})"
+    if answer.advice is Advice.EITHER:
+        rival = ALONE if answer.against_alone else UNIFORM
+        return f"Keep it simple, take {rival}: {name} makes no difference of more than {MARGIN:g} point"
+    if answer.advice is Advice.ONE_SEED:
+        return f"One seed says nothing: add --seeds {FIRST_SEEDS}"
+    if answer.advice is Advice.OPEN:
+        rival = ALONE if answer.against_alone else UNIFORM
+        would_tell = what_would_tell(answer.against_alone or answer.against_uniform)
+        return f"Cannot tell yet whether {name} beats {rival}: {would_tell}"
+    return f"Nothing to compare yet: {_missing(answer)}"
+
+
+def _instead(answer: Answer) -> str:
+    if answer.against_alone is not None:
+        return f"{_percent(answer.alone_error())} on {ALONE}"
+    return f"{_percent(answer.uniform_error())} with {UNIFORM}"
+
+
+def _missing(answer: Answer) -> str:
+    if answer.line is None:
+        return "no run has finished"
+    return f"no other line than {_name(answer)} has finished; `arml compare` trains what it is compared with"
+
+
+def _keep_and_drop(tasks: Sequence[Verdict]) -> str:
+    drop = [one.task for one in tasks if one.finding is Finding.DROP]
+    keep = [one.task for one in tasks if one.finding is Finding.HELPS]
+    parts = [f"{verb} {_list(names)}" for verb, names in (("drop", drop), ("keep", keep)) if names]
+    return "".join(f"; {part}" for part in parts)
+
+
+def _number(answer: Answer) -> tuple[str, str]:
+    """The error of what is recommended, and what it stands against."""
+    if answer.advice is Advice.LINE:
+        return _percent(answer.error), f"error instead of {_instead(answer)}"
+    if answer.advice is Advice.SIMPLE and answer.simple and answer.simple[1].difference and answer.error:
+        simple = answer.error.mean + answer.simple[1].difference.mean
+        return (
+            f"{simple:.1f} %",
+            f"error with {_model(answer.simple[0])}, {_percent(answer.error)} with {_name(answer)}",
+        )
+    if answer.error is None:
+        return "", ""
+    return _percent(answer.error), f"error {'on' if answer.advice is Advice.ALONE else 'with'} {_name(answer)}"
+
+
+def _how_sure(answer: Answer) -> Iterator[str]:
+    alone, uniform = answer.against_alone, answer.against_uniform
+    if answer.advice is Advice.LINE and (alone or uniform):
+        decision = alone or uniform
+        among = f", the best of {answer.chosen_among} lines" if answer.chosen_among > 1 else ""
+        yield f"How sure: lower on {_seeds(decision)}{among}{_few(decision)}."
+    if alone is not None and uniform is not None and answer.advice is not Advice.ONE_SEED:
+        yield _uniform_sentence(answer, uniform)
+    if answer.labels_factor is not None:
+        yield from _labels_sentence(answer.labels_factor)
+    if answer.advice is Advice.SIMPLE:
+        yield f"How sure: lower on {_seeds(answer.simple[1] if answer.simple else None)}. A simpler model wins here."
+    if answer.constant is not None and answer.error is not None:
+        name, error = answer.constant
+        yield f"Caution: {_model(name)} has an error of {error:.1f} %, {_name(answer)} has {_percent(answer.error)}."
+
+
+def _uniform_sentence(answer: Answer, decision: Decision) -> str:
+    name, theirs = _name(answer), _percent(answer.uniform_error())
+    if decision.outcome is Outcome.LESS:
+        return f"With {UNIFORM} it would be {theirs}: {name} is lower on {_seeds(decision)}."
+    if decision.outcome is Outcome.MORE:
+        return f"With {UNIFORM} it would be {theirs}: {name} is higher on {_seeds(decision.flip())}."
+    if decision.outcome is Outcome.SAME:
+        return f"{UNIFORM.capitalize()} do as well, within {MARGIN:g} point: {theirs}."
+    return f"Whether {name} beats {UNIFORM} ({theirs}): cannot tell yet, {what_would_tell(decision)}."
+
+
+def _labels_sentence(found: LabelsFactor) -> Iterator[str]:
+    if found.factor.excludes_one() and found.factor.low > 1:
+        size = f"{'more than ' if found.at_least else 'about '}{found.factor.mean:.1f}"
+        yield f"Without the auxiliary tasks {size} times as many labels would be needed."
+
+
+def what_would_tell(decision: Decision | None) -> str:
+    """How many further seeds are expected to settle it.
+
+    >>> what_would_tell(Decision(Outcome.OPEN, Summary(-4.0, 9.9, 3), 2, 1, 7.0))
+    'about 7 more seeds are expected to settle it (--seeds 10)'
+    """
+    if decision is None or decision.difference is None or decision.further is None:
+        return f"one seed says nothing, add --seeds {FIRST_SEEDS}"
+    if math.isinf(decision.further):
+        return f"more than {MOST_SEEDS} more seeds would be needed"
+    more, total = int(decision.further), decision.difference.n + int(decision.further)
+    return f"about {more} more seed{' is' if more == 1 else 's are'} expected to settle it (--seeds {total})"
+
+
+def _sort(badges: Sequence[Badge]) -> list[Badge]:
+    """By finding, what is established first."""
+    return sorted(badges, key=lambda one: [*Finding].index(one.finding))
+
+
+def badge(verdict: Verdict, setting: str) -> Badge:
+    """The badge of a task."""
+    if verdict.without is None or verdict.without.difference is None:
+        return Badge(verdict.task, verdict.finding, f"not tried without it: {_command(setting, [verdict.task])}", False)
+    return Badge(verdict.task, verdict.finding, _note(verdict, verdict.without))
+
+
+def _command(setting: str, tasks: Sequence[str]) -> str:
+    """The command that tries it without these tasks; the two tasks of `ssl` are left out in any case."""
+    names = [] if setting == "ssl" else ["--without", *tasks]
+    return shlex.join(["arml", "compare", setting, *names])
+
+
+def _note(verdict: Verdict, decision: Decision) -> str:
+    off = "; its weight is near 0" if verdict.is_switched_off() else ""
+    if verdict.finding is Finding.HELPS:
+        return f"{_points(decision)} more error without it"
+    if verdict.finding is Finding.DROP:
+        return f"{_points(decision)} less error without it{off}"
+    if verdict.finding is Finding.SAME:
+        return f"with or without it: the same within {MARGIN:g} point"
+    return what_would_tell(decision)
+
+
+def _badge_lines(badges: Sequence[Badge], setting: str) -> Iterator[str]:
+    """One line per kind of finding, and one for tasks without a try."""
+    for finding in Finding:
+        members = [one for one in badges if one.finding is finding and one.tried]
+        if members:
+            yield f"{finding.value}: {_list_with_notes(members)}"
+    untried = [one.task for one in badges if not one.tried]
+    if untried:
+        tasks = untried if len(untried) <= FEW_NAMES else ["NAME"]
+        yield f"{Finding.OPEN.value}: {_list(untried)} (not tried without: {_command(setting, tasks)})"
+
+
+def _list_with_notes(members: Sequence[Badge]) -> str:
+    """Names with their notes: one note if they share it, each its own if they are few, else the first one's."""
+    notes = list(dict.fromkeys(one.note for one in members))
+    names = [one.task for one in members]
+    if len(notes) == 1:
+        return f"{_list(names)} ({notes[0]})"
+    if len(members) <= FEW_NAMES:
+        return _list([f"{one.task} ({one.note})" for one in members])
+    return f"{_list(names)} ({names[0]}: {notes[0]})" if members[0].finding is Finding.OPEN else _list(names)
+
+
+def _evidence(answer: Answer) -> Iterator[str]:
+    for rival, decision in ((ALONE, answer.against_alone), (UNIFORM, answer.against_uniform)):
+        if decision is not None and decision.difference is not None:
+            yield f"{_name(answer)} minus {rival}: {_difference(decision)}."
+    if answer.simple is not None and answer.simple[1].difference is not None:
+        yield f"{_model(answer.simple[0])} minus {_name(answer)}: {_difference(answer.simple[1])}."
+    for one in answer.tasks:
+        if one.without is not None and one.without.difference is not None:
+            yield f"Without {one.task}, minus with it: {_difference(one.without)}. Weight {_weight(one.weight)}."
+
+
+def _weight(weight: Summary) -> str:
+    return f"{format_weight(weight.mean)}" + (f" ± {format_weight(weight.half_width)}" if weight.n > 1 else "")
+
+
+def _difference(decision: Decision) -> str:
+    found = decision.difference
+    if found is None:
+        return ""
+    interval = f" ± {found.half_width:.2f}" if found.n > 1 else ""
+    return f"{found.mean:+.2f}{interval} points of the error, n = {found.n}"
+
+
+def _points(decision: Decision) -> str:
+    size = abs(decision.difference.mean) if decision.difference else 0.0
+    return f"{size:.1f} point{'' if f'{size:.1f}' == '1.0' else 's'}"
+
+
+def _seeds(decision: Decision | None) -> str:
+    found = decision.difference if decision else None
+    return f"{decision.less} of {found.n} seeds" if decision and found else "no seed"
+
+
+def _few(decision: Decision | None) -> str:
+    found = decision.difference if decision else None
+    return f"; few seeds, better --seeds {FIRST_SEEDS}" if found and found.n < FIRST_SEEDS else ""
+
+
+def _model(name: str) -> str:
+    return YARDSTICKS.get(name, name)
+
+
+def _list(names: Sequence[str]) -> str:
+    """Names with commas, and how many are left out of a long list."""
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more

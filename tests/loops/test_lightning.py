@@ -79,11 +79,11 @@ def test_manual_and_automatic_optimisation_are_the_same(example, tmp_path):
 
 def test_training_goes_on_from_a_checkpoint(example, tmp_path):
     """After an epoch: in the middle of one, Lightning begins its batches again."""
-    short = {"limit_train_batches": 3}
-    whole, _, history = fit(example, tmp_path, 6, **short)
-    _, trainer, _ = fit(example, tmp_path / "first", 3, **short)
+    whole, _, history = fit(example, tmp_path, -1, max_epochs=2, limit_train_batches=3)
+    _, trainer, _ = fit(example, tmp_path / "first", -1, max_epochs=1, limit_train_batches=3)
     trainer.save_checkpoint(tmp_path / "half.ckpt")
-    resumed, _, rest = fit(example, tmp_path / "rest", 6, resume=tmp_path / "half.ckpt", **short)
+    again = {"max_epochs": 2, "limit_train_batches": 3, "resume": tmp_path / "half.ckpt"}
+    resumed, _, rest = fit(example, tmp_path / "rest", -1, **again)
     assert rest == history[3:]
     assert resumed.reweighter.steps == 6
     assert torch.equal(resumed.reweighter.get_extra_state(), whole.reweighter.get_extra_state())

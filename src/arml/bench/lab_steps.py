@@ -75,7 +75,7 @@ def _count_gflops(parts: Parts[Any]) -> float:
     parts.network.train()
     with FlopCounterMode(display=False) as flops:
         _step(parts, 0)
-    return flops.get_total_flops() / 1e9
+    return float(flops.get_total_flops()) / 1e9
 
 
 def _step(parts: Parts[Any], step: int) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 import arml.lab
 from arml.lab import MultiLabel, run_all, train_run
-from arml.lab.run import Run, is_done
+from arml.lab.run import Run
+from arml.lab.run_folder import is_done
 
 QUICK = MultiLabel(network="mlp-8", batch_main=8, batch_aux=8, steps=4, evaluate_every=2, record_every=2)
 

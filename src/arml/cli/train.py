@@ -11,7 +11,8 @@ from rich.console import Console
 from arml.cli.progress import bar, count_bar, plain_warnings, say
 from arml.lab.build import Folders, build, complete
 from arml.lab.environment import data_folder
-from arml.lab.run import Run, is_done
+from arml.lab.run import Run
+from arml.lab.run_folder import is_done
 from arml.lab.trace import Record, read, result
 from arml.lab.train import Parts, train
 

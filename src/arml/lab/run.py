@@ -6,7 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 
 from arml.lab.catalogue import GRID_SEARCH, method_names
@@ -162,8 +161,3 @@ def split_names(names: Sequence[str]) -> tuple[str, ...]:
     ('age', 'ward', 'height')
     """
     return tuple(part.strip() for name in names for part in name.split(",") if part.strip())
-
-
-def is_done(folder: Path) -> bool:
-    """Whether the run in ``folder`` has been completed."""
-    return (folder / "done").exists()

@@ -21,6 +21,7 @@ class Trace:
 
     def __init__(self, path: Path, run: Run, position: int = 0) -> None:
         """Starts a new record, or continues at ``position`` of the one in ``path``."""
+        self.run = run
         self._file = path.open("r+b" if position else "wb")
         if position:
             self._file.truncate(position)

@@ -1,7 +1,6 @@
 """The loop: batch, losses, weights, backward, step, record. Evaluation and checkpoints."""
 
 import math
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,11 +14,14 @@ from torch.optim import Optimizer
 from torch.utils.tensorboard import SummaryWriter
 
 from arml.gradients import alignment
+from arml.lab.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from arml.lab.data.base import Images
 from arml.lab.data.batches import Batches
 from arml.lab.learners.base import Learner
 from arml.lab.models.network import Network
 from arml.lab.run import Run
+from arml.lab.run_folder import RECORD, clear, mark_done, measure_prefix
+from arml.lab.stopping import Stop, Stopped
 from arml.lab.trace import Record, Trace
 from arml.langevin import Langevin
 from arml.reweighter import Reweighter
@@ -59,12 +61,26 @@ class Parts(Generic[B]):
     """Measures the errors of simple models with the same labels, by name; none where they make no sense."""
 
 
-def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watch: Watch = lambda _: None) -> Record:
-    """Trains for ``run.steps`` steps, chooses the network on validation examples, then uses the test examples once."""
+def train(
+    run: Run,
+    parts: Parts[B],
+    folder: Path,
+    *,
+    resume: bool = False,
+    watch: Watch = lambda _: None,
+    stop: Stop | None = None,
+    after_checkpoint: Callable[[], None] = lambda: None,
+) -> Record:
+    """Trains for ``run.steps`` steps, chooses the network on validation examples, then uses the test examples once.
+
+    Raises:
+        Stopped: If ``stop`` asked for it, after a checkpoint.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    state = TrainingState.load(folder, parts) if resume else TrainingState()
-    path = folder / "record.jsonl"
-    with Trace(path, run, state.position) as trace, _events(folder, state.step) as events:
+    state = TrainingState.load(folder, run, parts) if resume else TrainingState()
+    if not state.position:
+        clear(folder)
+    with Trace(folder / RECORD, run, state.position) as trace, _events(folder, state.step) as events:
 
         def record(line: Record) -> None:
             trace.write(line)
@@ -79,11 +95,17 @@ def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watc
                 record(line)
             if (step + 1) % run.evaluate_every == 0 or step + 1 == run.steps:
                 record(state.evaluate(step + 1, parts))
-            if (step + 1) % run.checkpoint_every == 0 or step + 1 == run.steps:
+            asked = stop.reason if stop is not None else 0
+            if (step + 1) % run.checkpoint_every == 0 or step + 1 == run.steps or asked:
                 state.save(folder, parts, step + 1, trace)
+                after_checkpoint()
+            if asked:
+                raise Stopped(asked, f"stopped after step {step + 1} of {run.steps}, with a checkpoint in {folder}")
         outcome = _final_record(state, parts)
         record(outcome)
-    (folder / "done").touch()
+        trace.position()  # on disk before the run counts as complete
+    mark_done(folder)
+    after_checkpoint()
     return outcome
 
 
@@ -148,24 +170,20 @@ class TrainingState:
         return {"step": step, **_add_prefix("validation", metrics)}
 
     def save(self, folder: Path, parts: Parts[Any], step: int, trace: Trace) -> None:
-        """Writes everything that later steps depend on; a crash leaves the old checkpoint or the new one, complete."""
+        """Writes everything that later steps depend on, and which record they belong to."""
         self.step, self.position = step, trace.position()
         state = {name: part.state_dict() for name, part in _stateful_parts(parts).items()}
         state |= {"progress": vars(self), "generator": parts.generator.get_state(), "random": torch.get_rng_state()}
-        unfinished = folder / "checkpoint.pt.part"
-        with unfinished.open("wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(folder / "checkpoint.pt")
+        record = measure_prefix(folder / RECORD, self.position)
+        write_checkpoint(folder, Checkpoint(trace.run.name(), record, state))
 
     @staticmethod
-    def load(folder: Path, parts: Parts[Any]) -> "TrainingState":
+    def load(folder: Path, run: Run, parts: Parts[Any]) -> "TrainingState":
         """The state of the last checkpoint, which is also loaded into ``parts``; a fresh start if there is none."""
-        path = folder / "checkpoint.pt"
-        if not path.exists():
+        checkpoint = read_checkpoint(folder, run.name())
+        if checkpoint is None:
             return TrainingState()
-        state = torch.load(path, weights_only=True)
+        state = checkpoint.state
         for name, part in _stateful_parts(parts).items():
             part.load_state_dict(state[name])
         parts.generator.set_state(state["generator"])

@@ -67,14 +67,23 @@ ORDER = {
         "catalogue",
         "run",
         "run_kinds",
+        "run_folder",
+        "runs_root",
+        "folder_lock",
+        "checkpoint",
+        "stopping",
         "trace",
         "train",
         "experiments",
         "build",
         "launch",
+        "engines",
         "sweep",
+        "tuned",
+        "tune",
         "suite",
     ],
+    "arml.lab.engines": ["base", "local", "on_ray"],
     "arml.lab.data": [
         "base",
         "splits",
@@ -166,7 +175,7 @@ ORDER = {
         "session",
         "publish",
     ],
-    "arml.cli": ["progress", "train", "compare", "report", "demo", "suite", "bench", "data", "main"],
+    "arml.cli": ["progress", "train", "compare", "tune", "report", "demo", "suite", "bench", "data", "main"],
 }
 """Files and rooms of each package from top to bottom. A file that is not listed comes last and is imported by none."""
 CORE = ORDER["arml"][: ORDER["arml"].index("lab")]

@@ -15,6 +15,7 @@ from arml.cli.progress import say
 from arml.cli.train import Train
 from arml.lab.build import SETTINGS, Setting
 from arml.lab.run import Run
+from arml.lab.stopping import Stopped
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     ) as error:  # the input does not fit; anything else is a bug and shows its traceback
         say(Console(stderr=True, style="red"), f"{prog}: {error}")
         return 1
+    except Stopped as stopped:
+        hint = f". Continue with: {prog} ... --resume" if name[0] == "train" else ""
+        say(Console(stderr=True), f"{prog}: {stopped}{hint}")
+        return stopped.exit_code
     except KeyboardInterrupt:
         say(
             Console(stderr=True),

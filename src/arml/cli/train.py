@@ -1,6 +1,7 @@
 """``arml train``: one run."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
@@ -11,8 +12,12 @@ from rich.console import Console
 from arml.cli.progress import bar, count_bar, plain_warnings, say
 from arml.lab.build import Folders, build, complete
 from arml.lab.environment import data_folder
+from arml.lab.folder_lock import lock_folder
+from arml.lab.launch import begin
 from arml.lab.run import Run
 from arml.lab.run_folder import is_done
+from arml.lab.runs_root import RunsRoot, open_root
+from arml.lab.stopping import stop_on_signals
 from arml.lab.trace import Record, read, result
 from arml.lab.train import Parts, train
 
@@ -29,7 +34,7 @@ class Train(Generic[R]):
     """Sets the defaults of all other options: cpu takes two minutes per run at most, paper is the
     paper's exact protocol."""
     out: Path = Path("runs")
-    """Where to make the folder of the run."""
+    """Where to make the folder of the run: a folder, or a URL such as s3://bucket/runs."""
     data_dir: Path = field(default_factory=data_folder)
     """Where data sets are. Default: the environment variable ARML_DATA, or data."""
     resume: bool = False
@@ -48,15 +53,18 @@ def run_train(command: Train[Run], console: Console) -> int:
     """Trains with a progress bar and says where the record is."""
     check_at_least_one("--threads", command.threads)
     run = complete(command.run)
-    folder = command.out / run.name()
-    if is_done(folder):
-        say(console, f"This run is complete; remove {folder} to repeat it.")
-        outcome = result(read(folder / "record.jsonl").records) or {}
-    else:
-        torch.set_num_threads(command.threads)
-        with plain_warnings(console), count_bar("reading data", console) as count:
-            parts = build(run, Folders(command.data_dir, command.out / "cache"), count)
-        outcome = _train_with_progress(run, parts, folder, console, resume=command.resume)
+    root = open_root(command.out)
+    folder = root.local / run.name()
+    with lock_folder(folder):
+        begin(root, run.name(), resume=command.resume)
+        if is_done(folder):
+            say(console, f"This run is complete; remove {folder} to repeat it.")
+            outcome = result(read(folder / "record.jsonl").records) or {}
+        else:
+            torch.set_num_threads(command.threads)
+            with plain_warnings(console), count_bar("reading data", console) as count:
+                parts = build(run, Folders(command.data_dir, root.local / "cache"), count)
+            outcome = _train_with_progress(run, parts, root, console, resume=command.resume)
     say(console, f"test error {outcome['test_error']:.2f} % (last step {outcome['test_error_last']:.2f} %)")
     say(console, f"step {outcome['step']}, validation error {outcome['validation_error']:.2f} %; {run.protocol()}")
     for name, value in _other_metrics(outcome).items():
@@ -67,8 +75,8 @@ def run_train(command: Train[Run], console: Console) -> int:
     return 0
 
 
-def _train_with_progress(run: Run, parts: Parts[Any], folder: Path, console: Console, *, resume: bool) -> Record:
-    with bar(console, status=True) as progress:
+def _train_with_progress(run: Run, parts: Parts[Any], root: RunsRoot, console: Console, *, resume: bool) -> Record:
+    with plain_warnings(console), bar(console, status=True) as progress, stop_on_signals() as stop:
         task = progress.add_task(" ".join(word for word in run.line() if word), total=run.steps, status="")
         latest: dict[str, str] = {}
 
@@ -86,7 +94,9 @@ def _train_with_progress(run: Run, parts: Parts[Any], folder: Path, console: Con
             done = max(record["step"], progress.tasks[0].completed)
             progress.update(task, completed=done, status="  ".join(latest.values()))
 
-        return train(run, parts, folder, resume=resume, watch=watch)
+        name = run.name()
+        push = partial(root.push, name)
+        return train(run, parts, root.local / name, resume=resume, watch=watch, stop=stop, after_checkpoint=push)
 
 
 def _other_metrics(outcome: Record) -> dict[str, float]:

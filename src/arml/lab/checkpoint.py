@@ -1,7 +1,7 @@
 """Checkpoints: files that know which run and which record they belong to, and notice when they are damaged.
 
-A file holds three lines and a body. The lines: what the file is and its version; the SHA-256 of all that follows; a JSON
-object that names the run and the beginning of its record. The body is what ``torch.save`` writes.
+A file holds three lines and a body. The lines: what the file is and its version; the SHA-256 of all that follows; a
+JSON object that names the run and the beginning of its record. The body is what ``torch.save`` writes.
 """
 
 import hashlib

@@ -5,7 +5,11 @@ from pathlib import Path
 
 from arml.lab.build import Folders, build, complete
 from arml.lab.environment import data_folder
-from arml.lab.run import Run, is_done
+from arml.lab.folder_lock import lock_folder
+from arml.lab.run import Run
+from arml.lab.run_folder import FAILURE, RECORD, is_done
+from arml.lab.runs_root import RunsRoot, open_root
+from arml.lab.stopping import Stop
 from arml.lab.trace import Record, read, result
 from arml.lab.train import Watch, train
 
@@ -22,7 +26,7 @@ def train_run(
 
     Args:
         run: what to train, such as ``SemiSupervised(labels=50, method="arml")``.
-        out: where the folder of the run is made; its name follows from the run.
+        out: where the folder of the run is made; its name follows from the run. A URL that fsspec knows will do.
         data_dir: where data sets are; ``None``: the environment variable ARML_DATA, or ``data``.
         resume: continue from the last checkpoint, if there is one.
         watch: is shown every record as it is written.
@@ -30,22 +34,39 @@ def train_run(
     Returns:
         The last line of the record: test and validation errors, and the final weights.
     """
-    run = complete(run)
-    folder = Path(out) / run.name()
-    if is_done(folder):
-        return result(read(folder / "record.jsonl").records) or {}
-    folders = Folders(data_folder() if data_dir is None else Path(data_dir), Path(out) / "cache")
-    return train(run, build(run, folders), folder, resume=resume, watch=watch)
+    run, root = complete(run), open_root(out)
+    folder = root.local / run.name()
+    with lock_folder(folder):
+        begin(root, run.name(), resume=resume)
+        if is_done(folder):
+            return result(read(folder / RECORD).records) or {}
+        folders = Folders(data_folder() if data_dir is None else Path(data_dir), root.local / "cache")
+        parts = build(run, folders)
+        return train(run, parts, folder, resume=resume, watch=watch, after_checkpoint=lambda: root.push(run.name()))
 
 
-def train_in_worker(run: Run, folder: Path, *, data_dir: Path) -> None:
+def begin(root: RunsRoot, name: str, *, resume: bool) -> None:
+    """Brings the files of a run here if its folder is at a URL. The reason of an earlier failure goes."""
+    root.pull(name)
+    if not resume and not is_done(root.local / name):
+        root.clear(name)
+    (root.local / name / FAILURE).unlink(missing_ok=True)
+
+
+def train_in_worker(run: Run, folder: Path, stop: Stop, *, root: RunsRoot, data_dir: Path) -> None:
     """Trains one of many runs in a process of its own, and continues from its checkpoint if there is one.
 
     Warnings go to a file beside the record: nobody could read them among those of other runs, below a progress bar.
     """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        train(run, build(run, Folders(data_dir, folder.parent / "cache")), folder, resume=True)
-    if caught:
-        texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
-        (folder / "warnings.txt").write_text("\n".join(texts) + "\n")
+    with lock_folder(folder):
+        begin(root, folder.name, resume=True)
+        if is_done(folder):  # by another command, while this run was waiting
+            return
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            parts = build(run, Folders(data_dir, folder.parent / "cache"))
+            train(run, parts, folder, resume=True, stop=stop, after_checkpoint=lambda: root.push(folder.name))
+        if caught:
+            texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
+            (folder / "warnings.txt").write_text("\n".join(texts) + "\n")
+            root.push(folder.name)

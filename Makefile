@@ -12,7 +12,7 @@ setup: $(INSTALLED)  ## make .venv and install arml with everything the other ta
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,torchjd,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,ray,tune,torchjd,dev]'
 	touch $(INSTALLED)
 
 demo: $(INSTALLED)   ## three small experiments on real data, tables, a verdict and a page to open; two to four minutes

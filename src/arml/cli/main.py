@@ -9,10 +9,11 @@ from typing import Any
 import tyro
 from rich.console import Console
 
-from arml.cli import bench, compare, data, demo, report, suite, train
+from arml.cli import bench, compare, data, demo, report, suite, train, tune
 from arml.cli.compare import Compare
 from arml.cli.progress import say
 from arml.cli.train import Train
+from arml.cli.tune import Tune
 from arml.lab.build import SETTINGS, Setting
 from arml.lab.run import Run
 from arml.lab.stopping import Stopped
@@ -45,6 +46,18 @@ def _compare(setting: Setting) -> Command:
     )
 
 
+def _tune(setting: Setting) -> Command:
+    return Command(
+        Tune[setting.run, setting.table],  # type: ignore[name-defined]
+        tune.run_tune,
+        lambda words: _search(setting, _preset(setting, words)),
+    )
+
+
+def _search(setting: Setting, run: Run) -> Tune[Run, Any]:
+    return Tune(run, setting.table_for(run))
+
+
 def _comparison(setting: Setting, run: Run) -> Compare[Run, Any]:
     return Compare(run, setting.table_for(run), seeds=setting.seeds)
 
@@ -53,6 +66,7 @@ COMMANDS: dict[tuple[str, ...], Command] = {
     ("demo",): Command(demo.Demo, demo.run_demo),
     **{("train", name): _train(setting) for name, setting in SETTINGS.items()},
     **{("compare", name): _compare(setting) for name, setting in SETTINGS.items()},
+    **{("tune", name): _tune(setting) for name, setting in SETTINGS.items()},
     ("report",): Command(report.ReportRuns, report.run_report),
     ("labels",): Command(report.Labels, report.run_labels),
     ("suite",): Command(suite.SuiteOptions, suite.run_suite),

@@ -12,6 +12,7 @@ from arml.bench.cost_charts import cost_chart
 from arml.bench.result import collect_costs, cost_files, is_cost_file
 from arml.lab.build import SETTINGS
 from arml.lab.run import Run
+from arml.lab.runs_root import local_copy
 from arml.report.charts.chart import Chart
 from arml.report.contents import Report, make_report
 from arml.report.data.comparison import comparisons
@@ -28,7 +29,8 @@ class ReportRuns:
     """Tables, figures, a verdict on each auxiliary task, and a page to open in a browser."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of runs, single runs, record files, or a cost.json of `arml bench`."""
+    """Folders of runs, also at a URL such as s3://bucket/runs, single runs, record files, or a cost.json of
+    `arml bench`."""
     out: Path = Path("report")
     """Where index.html, tables.md, tables.tex and figures are written."""
     paper: bool = False
@@ -80,7 +82,7 @@ def run_labels(command: Labels, console: Console) -> int:
 def _collect(runs: tuple[Path, ...], console: Console, *, may_be_empty: bool) -> tuple[Collected, list[Chart]]:
     if not runs:
         raise ValueError("No runs are given. Give folders of runs, for instance runs.")
-    collected, charts = _collect_with_costs(runs)
+    collected, charts = _collect_with_costs(tuple(local_copy(path) for path in runs))
     for path, reason in collected.skipped:
         console.print(f"skipped {path}: {reason}", highlight=False, markup=False, soft_wrap=True)
     if not may_be_empty and not collected.recorded and not charts:
@@ -133,15 +135,16 @@ def _watch(command: ReportRuns, console: Console) -> None:
             now = _state(command.runs)
             if now != seen:
                 seen = now
-                _write(*_collect_with_costs(command.runs), command, live=True)
+                _write(*_collect_with_costs(tuple(map(local_copy, command.runs))), command, live=True)
                 console.print(f"{time.strftime('%H:%M:%S')} report rewritten", highlight=False)
     except KeyboardInterrupt:
         # The final report has figures, and a page that no longer reloads itself.
-        _write(*_collect_with_costs(command.runs), command, live=False)
+        _write(*_collect_with_costs(tuple(map(local_copy, command.runs))), command, live=False)
 
 
 def _state(runs: tuple[Path, ...]) -> dict[Path, tuple[int, int]]:
-    paths = [*files(runs), *cost_files(runs)]
+    here = tuple(map(local_copy, runs))
+    paths = [*files(here), *cost_files(here)]
     found = ((path, path.stat()) for path in paths if path.exists())  # a run may be removed in the meantime
     return {path: (stat.st_size, stat.st_mtime_ns) for path, stat in found}
 

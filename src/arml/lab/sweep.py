@@ -67,8 +67,7 @@ def run_all(
     data = (data_folder() if data_dir is None else data_dir).absolute()
     work = work or partial(train_in_worker, root=place, data_dir=data)
     sweep = _Sweep(place, engine or Local(workers), watch, note)
-    with stop_on_signals() as stop:
-        sweep.train([Job(run, place.local.absolute() / run.name()) for run in dict.fromkeys(runs)], work, stop)
+    sweep.train([Job(run, place.local.absolute() / run.name()) for run in dict.fromkeys(runs)], work)
     return sweep.outcomes
 
 
@@ -88,7 +87,7 @@ class _Sweep:
         self._held: dict[Job, float] = {}
         self._tries: Counter[Job] = Counter()
 
-    def train(self, jobs: Sequence[Job], work: Work, stop: Stop) -> None:
+    def train(self, jobs: Sequence[Job], work: Work) -> None:
         """Trains all jobs that are not done."""
         for job in jobs:
             if is_done(job.folder):
@@ -99,7 +98,8 @@ class _Sweep:
             return
         engine = self._settings.start(work)
         try:
-            self._train_waiting(engine, len(jobs), stop)
+            with stop_on_signals() as stop:  # after the start of the engine: Ray has handlers of its own
+                self._train_waiting(engine, len(jobs), stop)
         finally:
             engine.close()
 

@@ -40,7 +40,7 @@ def test_help_explains_the_command(words, capsys):
     assert stop.value.code == 0
     text = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert COMMANDS[words].about() in text
-    assert ("--data-dir PATH Where" in text) == (words[0] in ("train", "compare", "suite", "data"))
+    assert ("--data-dir PATH Where" in text) == (words[0] in ("train", "compare", "tune", "suite", "data"))
 
 
 OPTIONS = {Run, *(part for setting in SETTINGS.values() for part in (setting.run, setting.table))}

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
@@ -11,7 +11,7 @@ from arml.lab.run import Run
 from arml.lab.run_folder import RECORD
 from arml.lab.sweep import Outcome
 from arml.lab.trace import read, result
-from arml.lab.tuned import TunedLine, line_key
+from arml.lab.tuned import TunedLine, change, line_key
 
 TrainAll = Callable[[Sequence[Run]], Sequence[Outcome]]
 """Trains runs, each once: those that are finished are not repeated."""
@@ -88,7 +88,7 @@ class _LineSearch:
         if self.trials and self._space:
             self._asked = self._study.ask(self._space)
             self._values = dict(self._asked.params)
-        return [replace(run, **self._values) for run in self._runs]
+        return [change(run, self._values) for run in self._runs]
 
     def learn(self, score: float) -> None:
         """Keeps the result of the proposed trial; the sampler learns from those that did not fail."""

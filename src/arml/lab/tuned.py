@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -83,7 +83,13 @@ def apply_tuned(runs: Sequence[R], tuned: Tuned) -> list[R]:
     if foreign:
         raise ValueError(f"The settings were chosen for {tuned.setting}; these runs are of {', '.join(foreign)}.")
     values = {(line.learner, line.method): line.values for line in tuned.lines}
-    return [replace(run, **values.get(line_key(run), {})) for run in runs]
+    return [change(run, values.get(line_key(run), {})) for run in runs]
+
+
+def change(run: R, values: Mapping[str, float]) -> R:
+    """``run`` with other values of some fields."""
+    fields: dict[str, Any] = dict(values)
+    return replace(run, **fields)
 
 
 def line_key(run: Run) -> tuple[str, str]:

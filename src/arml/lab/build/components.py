@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from torch.optim import SGD, Adam, Optimizer
 
@@ -121,7 +121,8 @@ def _set_step_size(method: Method[Any], lr: float | None) -> Method[Any]:
     return replace(method, lr=lr) if isinstance(method, ARML | OLAUX) else method
 
 
-class _NoTrunk(NamedTuple):
+@dataclass
+class _NoTrunk:
     """A trunk as far as making a method is concerned."""
 
     last_layer: str = ""

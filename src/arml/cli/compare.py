@@ -67,6 +67,7 @@ class Compare(Generic[R, T]):
     seeds: int = 3
     """Runs per line, with seeds 0, 1, ... All lines share the same splits."""
     engine: Annotated[EngineOptions, tyro.conf.arg(name="")] = field(default_factory=EngineOptions)
+    """Where runs are trained."""
     out: Path = Path("runs")
     """Where to make the folders of runs: a folder, or a URL such as s3://bucket/runs. Finished runs found there are
     not repeated."""

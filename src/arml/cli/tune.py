@@ -46,6 +46,7 @@ class Tune(Generic[R, T]):
     aux_scale_range: tuple[float, float] | None = (0.1, 10.0)
     """Least and largest factor on the auxiliary losses; none: not searched."""
     engine: Annotated[EngineOptions, tyro.conf.arg(name="")] = field(default_factory=EngineOptions)
+    """Where runs are trained."""
     out: Path = Path("runs/tune")
     """Where to make the folders of runs: a folder, or a URL. Finished runs found there are not repeated."""
     settings: Path = Path("settings.toml")

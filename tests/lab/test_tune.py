@@ -14,6 +14,7 @@ from arml.lab.sweep import Outcome
 from arml.lab.tune import Trial, choose_best, group_lines, search, uses
 from arml.lab.tuned import Tuned, TunedLine, apply_tuned, read_tuned, write_tuned
 
+pytest.importorskip("optuna")
 ARML, UNIFORM = SemiSupervised(method="arml"), SemiSupervised(method="uniform")
 RANGES = {"lr": (1e-4, 1e-1), "weight_lr": (1e-3, 1.0), "aux_scale": (0.1, 10.0)}
 

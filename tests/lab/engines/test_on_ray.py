@@ -51,6 +51,7 @@ def train_slowly_until(run: Run, folder: Path, stop: Stop, *, flag: Path) -> Non
 
 @pytest.fixture(scope="module")
 def cluster():
+    pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
     made = Cluster(initialize_head=True, head_node_args={**SMALL, "include_dashboard": False})

@@ -10,7 +10,9 @@ import pytest
 
 import arml.lab
 from arml.lab import MultiLabel, run_all, train_run
-from arml.lab.run import Run, is_done
+from arml.lab.run import Run
+from arml.lab.run_folder import is_done
+from arml.lab.stopping import Stop
 
 QUICK = MultiLabel(network="mlp-8", batch_main=8, batch_aux=8, steps=4, evaluate_every=2, record_every=2)
 
@@ -34,7 +36,7 @@ def test_three_lines_train_a_run(tmp_path):
     assert not watched, "a finished run is not repeated"
 
 
-def look_around(run: Run, folder: Path) -> None:
+def look_around(run: Run, folder: Path, stop: Stop) -> None:
     """Trains nothing; says which rooms of the package a worker has imported."""
     folder.mkdir(parents=True)
     (folder / "modules").write_text("\n".join(name for name in sys.modules if name.startswith("arml")))

@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from arml.lab.build import Folders, build
-from arml.lab.run import Run, is_done
+from arml.lab.run import Run
+from arml.lab.run_folder import is_done
 from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
 from arml.lab.trace import Trace, read, result
 from arml.lab.train import Parts, TrainingState, error_rate, outputs_of, train

@@ -8,7 +8,20 @@ from typing import Any
 
 from arml.cli.help_text import examples_text, option_help, paragraphs
 from arml.cli.option_list import Option, list_options
-from arml.cli.options import Bench, Check, Compare, Demo, Fetch, Labels, List, ReportRuns, SuiteOptions, Theory, Train
+from arml.cli.options import (
+    Bench,
+    Check,
+    Compare,
+    Demo,
+    Fetch,
+    Labels,
+    List,
+    ReportRuns,
+    SuiteOptions,
+    Theory,
+    Train,
+    Tune,
+)
 from arml.lab.run import Run
 from arml.lab.settings import SETTINGS, Setting
 
@@ -108,10 +121,18 @@ COMPARE_EXAMPLES = {
         "arml compare dg --learners main_only jt --seeds 10",
     ),
 }
+TUNE_EXAMPLES = {
+    "ssl": ("arml tune ssl --dataset digits --methods uniform arml", "arml tune ssl --trials 20 --seeds 3"),
+    "mlc": (
+        "arml tune mlc --dataset yeast --methods uniform agreement arml",
+        "arml tune mlc --table patients.csv --main ill --aux age,ward --lr-range 0.0003 0.03",
+    ),
+    "dg": ("arml tune dg --learners jt", "arml tune dg --folders my/images --target sketches --trials 4"),
+}
 SEVERAL = {
-    "--seed": "compare trains several seeds: use --seeds N",
-    "--method": "compare trains several methods: use --methods NAME ...",
-    "--learner": "compare trains several learners",
+    "--seed": "several seeds are trained: use --seeds N",
+    "--method": "several methods are trained: use --methods NAME ...",
+    "--learner": "several learners are trained",
 }
 MORE_LEARNERS = {
     "ssl": ": use --learners NAME ...",
@@ -147,6 +168,25 @@ def _compare(name: str) -> Command:
         lambda words: _comparison(setting, choose_preset(setting, words)),
         {**SEVERAL, "--learner": SEVERAL["--learner"] + MORE_LEARNERS[name]},
     )
+
+
+def _tune(name: str) -> Command:
+    setting = SETTINGS[name]
+    return Command(
+        "Research",
+        TITLES[name],
+        Tune[setting.run, setting.table],  # type: ignore[name-defined]
+        "tune:run_tune",
+        TUNE_EXAMPLES[name],
+        "Search rate, weight step and auxiliary scale for every learner and method, with the same effort for each, on "
+        f"validation examples only. `arml compare {name} --settings FILE` uses what was found.\n\n{DATA[name]}{NAMES[name]}",
+        lambda words: _search(setting, choose_preset(setting, words)),
+        {**SEVERAL, "--learner": SEVERAL["--learner"] + MORE_LEARNERS[name]},
+    )
+
+
+def _search(setting: Setting, run: Run) -> Tune[Run, Any]:
+    return Tune(run, setting.table_for(run))
 
 
 def _comparison(setting: Setting, run: Run) -> Compare[Run, Any]:
@@ -214,6 +254,7 @@ COMMANDS: dict[tuple[str, ...], Command] = {
         "arml bench --quick",
         "arml bench --kinds mlp resnet --num-aux 2 39",
     ),
+    **{("tune", name): _tune(name) for name in SETTINGS},
     ("theory",): _command(
         "Research",
         "the argument behind the weights, computed and drawn",

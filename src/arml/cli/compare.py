@@ -7,39 +7,57 @@ from typing import Any
 
 from rich.console import Console
 
-from arml.cli.options import Compare
+from arml.cli.options import Compare, EngineOptions
 from arml.cli.progress import bar, count_bar, plain_warnings, say
 from arml.cli.train import check_at_least_one
 from arml.lab.build import Folders, complete
 from arml.lab.build.settings import check_data
+from arml.lab.engines import EngineSettings, Local, OnRay
 from arml.lab.experiments.leave_one_out import leave_one_out_runs
 from arml.lab.hardware import choose_device
 from arml.lab.run import Run
+from arml.lab.runs_root import RunsRoot, open_root
 from arml.lab.sweep import Outcome, run_all
 from arml.lab.trace import Recorded, read
+from arml.lab.tuned import apply_tuned, read_tuned
 from arml.report.contents import make_answers
 from arml.report.data.comparison import comparisons
 from arml.report.output.terminal import print_answers, print_tables
 from arml.report.tables.rows import as_json, tables
 
 
+def choose_engine(options: EngineOptions) -> EngineSettings:
+    """The engine that the options describe."""
+    check_at_least_one("--workers", options.workers)
+    if options.cpus_per_run < 0 or options.gpus_per_run < 0 or options.cpus_per_run + options.gpus_per_run == 0:
+        raise ValueError(
+            "A run needs a part of a core or of a GPU. "
+            f"Got --cpus-per-run {options.cpus_per_run:g} and --gpus-per-run {options.gpus_per_run:g}."
+        )
+    if options.engine == "ray":
+        return OnRay(options.address, options.cpus_per_run, options.gpus_per_run)
+    return Local(options.workers)
+
+
 def run_compare(command: Compare[Run, Any], console: Console) -> int:
     """Trains what is missing, shows the tables and writes them as JSON; returns 1 if a run failed."""
     check_at_least_one("--seeds", command.seeds)
-    choose_device(command.device)  # refused before anything is read
+    choose_device(command.engine.device)  # refused before anything is read
     base = complete(command.run)
     runs = command.table_lines.runs(base, command.seeds)
+    if command.settings is not None:
+        runs = apply_tuned(runs, read_tuned(command.settings))
+    root = open_root(command.out)
     with plain_warnings(console), count_bar("reading data", console) as count:
-        check_data(runs, Folders(command.data_dir, command.out / "cache"), count)
-    outcomes = run_with_progress(runs, command.out, command.data_dir, command.workers, console, command.device)
+        check_data(runs, Folders(command.data_dir, root.local / "cache"), count)
+    engine, device = choose_engine(command.engine), command.engine.device
+    outcomes = run_on_engine(runs, command.out, command.data_dir, engine, console, device)
     if command.leave_one_out:
         further = [run for run in leave_one_out_runs(_read(outcomes)) if run not in {one.run for one in outcomes}]
         if further:
             say(console, "Now without one auxiliary task at a time (--no-leave-one-out skips this):")
-            outcomes += run_with_progress(
-                further, command.out, command.data_dir, command.workers, console, command.device
-            )
-    _show(command, base, _read(outcomes), console)
+            outcomes += run_on_engine(further, command.out, command.data_dir, engine, console, device)
+    _show(command, base, root, _read(outcomes), console)
     return report_failures(outcomes, console)
 
 
@@ -47,31 +65,41 @@ def _read(outcomes: Sequence[Outcome]) -> list[Recorded]:
     return [read(outcome.folder / "record.jsonl") for outcome in outcomes if outcome.failure is None]
 
 
-def _show(command: Compare[Run, Any], base: Run, recorded: Sequence[Recorded], console: Console) -> None:
+def _show(
+    command: Compare[Run, Any], base: Run, root: RunsRoot, recorded: Sequence[Recorded], console: Console
+) -> None:
     """The tables, where they are, and the answer at the end, where it is seen."""
     finished = tables(recorded)
     print_tables(finished, console, paper=command.paper, protocol=f"--preset {command.preset}")
-    path = command.out / f"compare-{base.setting}-{base.subject().dataset}.json"
-    path.write_text(json.dumps(as_json(finished), indent=1))
-    say(console, f"tables in {path}, one record per run in {command.out}; a page: arml report {command.out}")
+    name = f"compare-{base.setting}-{base.subject().dataset}.json"
+    (root.local / name).write_text(json.dumps(as_json(finished), indent=1))
+    root.push_file(name)
+    say(console, f"tables in {root}/{name}, one record per run in {root}; a page: arml report {root}")
     say(console, "")
     print_answers([answer.text for answer in make_answers(comparisons(recorded))], console)
 
 
-def run_with_progress(
-    runs: Sequence[Run], out: Path, data_dir: Path, workers: int, console: Console, device: str = "auto"
+def run_with_progress(runs: Sequence[Run], out: Path, data_dir: Path, workers: int, console: Console) -> list[Outcome]:
+    """Trains all unfinished runs in processes of this machine, with a progress bar."""
+    return run_on_engine(runs, out, data_dir, choose_engine(EngineOptions(workers=workers)), console)
+
+
+def run_on_engine(
+    runs: Sequence[Run], out: Path, data_dir: Path, engine: EngineSettings, console: Console, device: str = "auto"
 ) -> list[Outcome]:
     """Trains all unfinished runs with a progress bar, and reports failures at once."""
-    check_at_least_one("--workers", workers)
     with bar(console) as progress:
-        task = progress.add_task("runs", total=len(runs))
+        task = progress.add_task("runs", total=len(set(runs)))
 
         def watch(outcome: Outcome) -> None:
             progress.advance(task)
             if outcome.failure is not None:
                 say(progress.console, f"failed: {outcome.run.name()}: {outcome.failure.strip().splitlines()[-1]}")
 
-        return run_all(runs, out, data_dir=data_dir, workers=workers, device=device, watch=watch)
+        def note(text: str) -> None:
+            say(progress.console, text)
+
+        return run_all(runs, out, data_dir=data_dir, engine=engine, device=device, watch=watch, note=note)
 
 
 def report_failures(outcomes: Sequence[Outcome], console: Console) -> int:

@@ -15,7 +15,9 @@ GROUPS = {
     "What to compare": "seeds methods learners mains targets label_counts shot_counts focus beside without grid "
     "main_only forkmerge leave_one_out method_file paper",
     "How to learn": "learner method seed network steps optimizer lr weight_lr every select weights dropout",
-    "Where and how to run": "out data_dir resume workers threads device precision compile",
+    "What to search": "trials lr_range weight_lr_range aux_scale_range",
+    "Where and how to run": "out data_dir settings resume engine workers threads device precision compile address "
+    "cpus_per_run gpus_per_run",
     "Fine points": "batch_labelled batch_unlabelled batch_main batch_aux batch_source batch_target supervised_batch "
     "aux_scale lr_drop_at lr_drop momentum weight_decay growing window temperature bn_momentum labelled_in_pool "
     "as_released evaluate_every record_every checkpoint_every",

@@ -32,6 +32,7 @@ def _run(command: Command, prog: str, words: Sequence[str]) -> int:
     from rich.console import Console
 
     from arml.cli.progress import say
+    from arml.lab.stopping import Stopped
 
     try:
         options = parse(command, prog, words)
@@ -42,6 +43,10 @@ def _run(command: Command, prog: str, words: Sequence[str]) -> int:
     ) as error:  # the input does not fit; anything else is a bug and shows its traceback
         say(Console(stderr=True, style="red"), f"{prog}: {error}")
         return 1
+    except Stopped as stopped:
+        hint = f". Continue with: {prog} ... --resume" if " train " in f" {prog} " else ""
+        say(Console(stderr=True), f"{prog}: {stopped}{hint}")
+        return stopped.exit_code
     except KeyboardInterrupt:
         say(
             Console(stderr=True),

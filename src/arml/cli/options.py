@@ -28,6 +28,24 @@ class Demo:
 
 
 @dataclass(frozen=True)
+class EngineOptions:
+    """Where runs are trained."""
+
+    engine: Literal["local", "ray"] = "local"
+    """Where to train: on this machine, or on a Ray cluster."""
+    workers: int = 2
+    """For local: number of runs side by side, each with one thread."""
+    address: str = ""
+    """For ray: address of the cluster, or auto; none: start Ray on this machine."""
+    cpus_per_run: float = 1.0
+    """For ray: cores that a run takes."""
+    gpus_per_run: float = 0.0
+    """For ray: GPUs that a run takes; 0.25 puts four runs on one."""
+    device: str = "auto"
+    """Where a run trains: auto, cpu, cuda, cuda:NUMBER or mps; without a number, runs spread over all devices."""
+
+
+@dataclass(frozen=True)
 class Train(Generic[R]):
     """Train one network. Validation examples choose it; test examples are used once, at the end."""
 
@@ -36,7 +54,7 @@ class Train(Generic[R]):
     """Sets the defaults of all other options: cpu takes two minutes per run at most, paper is the
     paper's exact protocol."""
     out: Path = Path("runs")
-    """Where to make the folder of the run."""
+    """Where to make the folder of the run: a folder, or a URL such as s3://bucket/runs."""
     data_dir: Path = field(default_factory=data_folder)
     """Where data sets are. Default: the environment variable ARML_DATA, or data."""
     resume: bool = False
@@ -59,14 +77,15 @@ class Compare(Generic[R, T]):
     paper's exact protocol."""
     seeds: int = 3
     """Runs per line, with seeds 0, 1, ... All lines share the same splits."""
-    workers: int = 2
-    """Number of runs side by side, each with one thread."""
+    engine: Annotated[EngineOptions, tyro.conf.arg(name="")] = field(default_factory=EngineOptions)
+    """Where runs are trained."""
     out: Path = Path("runs")
-    """Where to make the folders of runs. Finished runs found there are not repeated."""
+    """Where to make the folders of runs: a folder, or a URL such as s3://bucket/runs. Finished runs found there are
+    not repeated."""
+    settings: Path | None = None
+    """A file of `arml tune` with rates and weight steps for some of the lines; none: all lines as the options say."""
     data_dir: Path = field(default_factory=data_folder)
     """Where data sets are. Default: the environment variable ARML_DATA, or data."""
-    device: str = "auto"
-    """Where to train: auto, cpu, cuda, cuda:NUMBER or mps; without a number, runs spread over all devices."""
     paper: bool = False
     """Also show the paper's own figures, where it has them."""
     leave_one_out: bool = True
@@ -75,11 +94,41 @@ class Compare(Generic[R, T]):
 
 
 @dataclass(frozen=True)
+class Tune(Generic[R, T]):
+    """Search rate, weight step and auxiliary scale for every learner and method, with the same effort for each."""
+
+    run: Annotated[R, tyro.conf.arg(name="")]
+    table_lines: Annotated[T, tyro.conf.arg(name="")]
+    preset: Preset = "cpu"
+    """Sets the defaults of all other options: cpu takes two minutes per run at most, paper is the
+    paper's exact protocol."""
+    trials: int = 8
+    """Settings to try per line; the first are those of the preset."""
+    seeds: int = 2
+    """Runs per setting, with seeds 0, 1, ... The same for all lines."""
+    lr_range: tuple[float, float] | None = (3e-4, 3e-2)
+    """Least and largest step size of the optimiser; none: not searched."""
+    weight_lr_range: tuple[float, float] | None = (1e-3, 1.0)
+    """Least and largest step size of the weights, for methods that have one; none: not searched."""
+    aux_scale_range: tuple[float, float] | None = (0.1, 10.0)
+    """Least and largest factor on the auxiliary losses; none: not searched."""
+    engine: Annotated[EngineOptions, tyro.conf.arg(name="")] = field(default_factory=EngineOptions)
+    """Where runs are trained."""
+    out: Path = Path("runs/tune")
+    """Where to make the folders of runs: a folder, or a URL. Finished runs found there are not repeated."""
+    settings: Path = Path("settings.toml")
+    """The file to write, for `arml compare --settings`."""
+    data_dir: Path = field(default_factory=data_folder)
+    """Where data sets are. Default: the environment variable ARML_DATA, or data."""
+
+
+@dataclass(frozen=True)
 class ReportRuns:
     """Tables, figures, a verdict on each auxiliary task, and a page to open in a browser."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Folders of runs, single runs, record files, or a cost.json of `arml bench`."""
+    """Folders of runs, also at a URL such as s3://bucket/runs, single runs, record files, or a cost.json of
+    `arml bench`."""
     out: Path = Path("report")
     """Where index.html, tables.md, tables.tex and figures are written."""
     paper: bool = False

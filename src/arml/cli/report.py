@@ -10,6 +10,7 @@ from arml.bench.result import collect_costs, cost_files, is_cost_file
 from arml.cli.options import Labels, ReportRuns
 from arml.cli.progress import say
 from arml.lab.run import Run
+from arml.lab.runs_root import local_copy
 from arml.lab.settings import SETTINGS
 from arml.report.charts.chart import Chart
 from arml.report.contents import Report, make_report
@@ -51,7 +52,7 @@ def run_labels(command: Labels, console: Console) -> int:
 def _collect(runs: tuple[Path, ...], console: Console, *, may_be_empty: bool) -> tuple[Collected, list[Chart]]:
     if not runs:
         raise ValueError("No runs are given. Give folders of runs, for instance runs.")
-    collected, charts = _collect_with_costs(runs)
+    collected, charts = _collect_with_costs(tuple(local_copy(path) for path in runs))
     for path, reason in collected.skipped:
         console.print(f"skipped {path}: {reason}", highlight=False, markup=False, soft_wrap=True)
     if not may_be_empty and not collected.recorded and not charts:
@@ -104,15 +105,16 @@ def _watch(command: ReportRuns, console: Console) -> None:
             now = _state(command.runs)
             if now != seen:
                 seen = now
-                _write(*_collect_with_costs(command.runs), command, live=True)
+                _write(*_collect_with_costs(tuple(map(local_copy, command.runs))), command, live=True)
                 console.print(f"{time.strftime('%H:%M:%S')} report rewritten", highlight=False)
     except KeyboardInterrupt:
         # The final report has figures, and a page that no longer reloads itself.
-        _write(*_collect_with_costs(command.runs), command, live=False)
+        _write(*_collect_with_costs(tuple(map(local_copy, command.runs))), command, live=False)
 
 
 def _state(runs: tuple[Path, ...]) -> dict[Path, tuple[int, int]]:
-    paths = [*files(runs), *cost_files(runs)]
+    here = tuple(map(local_copy, runs))
+    paths = [*files(here), *cost_files(here)]
     found = ((path, path.stat()) for path in paths if path.exists())  # a run may be removed in the meantime
     return {path: (stat.st_size, stat.st_mtime_ns) for path, stat in found}
 

@@ -1,6 +1,6 @@
 """``arml train``: one run."""
 
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,8 +10,12 @@ from arml.cli.options import Train
 from arml.cli.progress import bar, count_bar, plain_warnings, say
 from arml.lab.build import Folders, build, complete
 from arml.lab.hardware import choose_device
+from arml.lab.launch import hold_folder
 from arml.lab.processes import join_processes
-from arml.lab.run import Run, is_done
+from arml.lab.run import Run
+from arml.lab.run_folder import is_done
+from arml.lab.runs_root import RunsRoot, open_root
+from arml.lab.stopping import stop_on_signals
 from arml.lab.trace import Record, read, result
 from arml.lab.train import Parts, train
 
@@ -32,15 +36,16 @@ def run_train(command: Train[Run], console: Console) -> int:
 
 def _run_in_process(command: Train[Run], device: torch.device, console: Console) -> int:
     run = complete(command.run)
-    folder = command.out / run.name()
-    if is_done(folder):
-        say(console, f"This run is complete; remove {folder} to repeat it.")
-        outcome = result(read(folder / "record.jsonl").records) or {}
-    else:
-        torch.set_num_threads(command.threads)
-        with plain_warnings(console), count_bar("reading data", console) as count:
-            parts = build(run, Folders(command.data_dir, command.out / "cache"), count, device=device)
-        outcome = _train_with_progress(run, parts, folder, console, resume=command.resume)
+    root = open_root(command.out)
+    with hold_folder(root, run.name(), resume=command.resume) as folder:
+        if is_done(folder):
+            say(console, f"This run is complete; remove {folder} to repeat it.")
+            outcome = result(read(folder / "record.jsonl").records) or {}
+        else:
+            torch.set_num_threads(command.threads)
+            with plain_warnings(console), count_bar("reading data", console) as count:
+                parts = build(run, Folders(command.data_dir, root.local / "cache"), count, device=device)
+            outcome = _train_with_progress(run, parts, root, console, resume=command.resume)
     say(console, f"test error {outcome['test_error']:.2f} % (last step {outcome['test_error_last']:.2f} %)")
     say(console, f"step {outcome['step']}, validation error {outcome['validation_error']:.2f} %; {run.protocol()}")
     for name, value in _other_metrics(outcome).items():
@@ -51,8 +56,8 @@ def _run_in_process(command: Train[Run], device: torch.device, console: Console)
     return 0
 
 
-def _train_with_progress(run: Run, parts: Parts[Any], folder: Path, console: Console, *, resume: bool) -> Record:
-    with bar(console, status=True) as progress:
+def _train_with_progress(run: Run, parts: Parts[Any], root: RunsRoot, console: Console, *, resume: bool) -> Record:
+    with plain_warnings(console), bar(console, status=True) as progress, stop_on_signals() as stop:
         task = progress.add_task(" ".join(word for word in run.line() if word), total=run.steps, status="")
         latest: dict[str, str] = {}
 
@@ -70,7 +75,9 @@ def _train_with_progress(run: Run, parts: Parts[Any], folder: Path, console: Con
             done = max(record["step"], progress.tasks[0].completed)
             progress.update(task, completed=done, status="  ".join(latest.values()))
 
-        return train(run, parts, folder, resume=resume, watch=watch)
+        name = run.name()
+        push = partial(root.push, name)
+        return train(run, parts, root.local / name, resume=resume, watch=watch, stop=stop, after_checkpoint=push)
 
 
 def _other_metrics(outcome: Record) -> dict[str, float]:

@@ -15,13 +15,16 @@ A line of data travels down the stages. Each imports only from those above it:
 - ``environment``: the machine, and where its data sets are
 - ``catalogue``: what is known about every method and learner
 - ``run``, ``run_kinds``: a run as plain data, and the run of each setting
+- ``run_folder``, ``runs_root``, ``folder_lock``, ``checkpoint``, ``stopping``: what keeps a run safe
 - ``trace``: the record of a run, one JSON line per recorded step
 - ``train``: the loop, evaluation, checkpoints
 - ``experiments``: which runs make a table or a figure
 - ``settings``: the three settings by name
 - ``build``: a run -> everything it trains with
 - ``launch``: a run -> its result
+- ``engines``: where runs are trained: this machine, or a Ray cluster
 - ``sweep``: many runs side by side
+- ``tuned``, ``tune``: settings for each line of a table, and the search for them
 - ``suite``: one method in one world, for research
 """
 

@@ -1,14 +1,20 @@
 """From a run to its result: complete it, load its data, build its parts, train. Commands and sweeps all start here."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from arml.lab.build import Folders, build, complete
 from arml.lab.environment import data_folder
+from arml.lab.folder_lock import lock_folder
 from arml.lab.hardware import choose_device
 from arml.lab.journal import Watch
-from arml.lab.processes import join_processes
-from arml.lab.run import Run, is_done
+from arml.lab.processes import join_processes, present_processes, wait_for_all
+from arml.lab.run import Run
+from arml.lab.run_folder import FAILURE, RECORD, is_done
+from arml.lab.runs_root import RunsRoot, open_root
+from arml.lab.stopping import Stop
 from arml.lab.trace import Record, read, result
 from arml.lab.train import train
 
@@ -26,7 +32,7 @@ def train_run(
 
     Args:
         run: what to train, such as ``SemiSupervised(labels=50, method="arml")``.
-        out: where the folder of the run is made; its name follows from the run.
+        out: where the folder of the run is made; its name follows from the run. A URL that fsspec knows will do.
         data_dir: where data sets are; ``None``: the environment variable ARML_DATA, or ``data``.
         resume: continue from the last checkpoint, if there is one.
         device: where to train: auto, cpu, cuda, cuda:1, mps; auto is the best there is.
@@ -35,25 +41,53 @@ def train_run(
     Returns:
         The last line of the record: test and validation errors, and the final weights.
     """
-    run = complete(run)
-    folder = Path(out) / run.name()
-    if is_done(folder):
-        return result(read(folder / "record.jsonl").records) or {}
-    folders = Folders(data_folder() if data_dir is None else Path(data_dir), Path(out) / "cache")
-    place = choose_device(device)
-    with join_processes(place):
-        return train(run, build(run, folders, device=place), folder, resume=resume, watch=watch)
+    run, root, place = complete(run), open_root(out), choose_device(device)
+    with join_processes(place), hold_folder(root, run.name(), resume=resume) as folder:
+        if is_done(folder):
+            return result(read(folder / RECORD).records) or {}
+        folders = Folders(data_folder() if data_dir is None else Path(data_dir), root.local / "cache")
+        parts = build(run, folders, device=place)
+        return train(run, parts, folder, resume=resume, watch=watch, after_checkpoint=lambda: root.push(run.name()))
 
 
-def train_in_worker(run: Run, folder: Path, *, data_dir: Path, device: str = "auto") -> None:
+@contextmanager
+def hold_folder(root: RunsRoot, name: str, *, resume: bool) -> Iterator[Path]:
+    """The folder of a run, locked and ready to train in. The first of several processes holds it for all."""
+    folder = root.local / name
+    if present_processes().rank > 0:
+        wait_for_all()
+        yield folder
+        return
+    with lock_folder(folder):
+        begin(root, name, resume=resume)
+        wait_for_all()
+        yield folder
+
+
+def begin(root: RunsRoot, name: str, *, resume: bool) -> None:
+    """Brings the files of a run here if its folder is at a URL. The reason of an earlier failure goes."""
+    root.pull(name)
+    if not resume and not is_done(root.local / name):
+        root.clear(name)
+    (root.local / name / FAILURE).unlink(missing_ok=True)
+
+
+def train_in_worker(
+    run: Run, folder: Path, stop: Stop, *, root: RunsRoot, data_dir: Path, device: str = "auto"
+) -> None:
     """Trains one of many runs in a process of its own, and continues from its checkpoint if there is one.
 
     Warnings go to a file beside the record: nobody could read them among those of other runs, below a progress bar.
     """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        parts = build(run, Folders(data_dir, folder.parent / "cache"), device=choose_device(device))
-        train(run, parts, folder, resume=True)
-    if caught:
-        texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
-        (folder / "warnings.txt").write_text("\n".join(texts) + "\n")
+    with lock_folder(folder):
+        begin(root, folder.name, resume=True)
+        if is_done(folder):  # by another command, while this run was waiting
+            return
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            parts = build(run, Folders(data_dir, folder.parent / "cache"), device=choose_device(device))
+            train(run, parts, folder, resume=True, stop=stop, after_checkpoint=lambda: root.push(folder.name))
+        if caught:
+            texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
+            (folder / "warnings.txt").write_text("\n".join(texts) + "\n")
+            root.push(folder.name)

@@ -48,6 +48,12 @@ def first_process_first() -> Iterator[None]:
         dist.barrier()
 
 
+def wait_for_all() -> None:
+    """Goes on when every process has come this far."""
+    if num_processes() > 1:
+        dist.barrier()
+
+
 def check_sharing(learner: Learner[Any], part: Part) -> None:
     """Raises if several processes cannot share the batches of ``learner``."""
     if part.of > 1 and learner.needs_whole_batch:

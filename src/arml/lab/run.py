@@ -7,7 +7,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from arml.lab.catalogue import GRID_SEARCH, method_names
@@ -181,8 +180,3 @@ def split_names(names: Sequence[str], known: Collection[str] = ()) -> tuple[str,
     """
     parts = [[name] if name in known else next(csv.reader([name], skipinitialspace=True), []) for name in names]
     return tuple(part.strip() for group in parts for part in group if part.strip())
-
-
-def is_done(folder: Path) -> bool:
-    """Whether the run in ``folder`` has been completed."""
-    return (folder / "done").exists()

@@ -24,6 +24,7 @@ class Trace:
         self, path: Path, run: Run, position: int = 0, hardware: Mapping[str, str] = MappingProxyType({})
     ) -> None:
         """Starts a new record, or continues at ``position`` of the one in ``path``; ``hardware``: what trains it."""
+        self.run = run
         self._file = path.open("r+b" if position else "wb")
         if position:
             self._file.truncate(position)

@@ -1,7 +1,6 @@
 """The loop: batch, losses, weights, backward, step, record. Evaluation and checkpoints."""
 
 import math
-import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -14,8 +13,9 @@ from torch import Tensor, nn
 from torch.amp import GradScaler
 from torch.optim import Optimizer
 
-from arml._distributed import average_buffers, gather, mean_of_numbers, process_rank
+from arml._distributed import average_buffers, gather, mean_of_numbers, num_processes, process_rank
 from arml.lab.agreement import measure_agreement
+from arml.lab.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from arml.lab.data.base import Images
 from arml.lab.data.batches import Batches
 from arml.lab.data.draws import draw_part
@@ -25,11 +25,15 @@ from arml.lab.learners.base import Learner
 from arml.lab.models.network import Network
 from arml.lab.processes import check_sharing, make_losses, present_processes, seed_step
 from arml.lab.run import Run
+from arml.lab.run_folder import RECORD, clear, mark_done, measure_prefix
+from arml.lab.stopping import Stop, Stopped
 from arml.lab.trace import Record, Trace
 from arml.langevin import Langevin
 from arml.precision import read_scale
 from arml.reweighter import Reweighter
 
+AGREE_EVERY = 10
+"""Steps between two moments at which several processes tell each other of a request to stop."""
 MOST_EXAMPLES, MOST_BYTES = 500, 24 * 2**20
 """Examples that are evaluated together, and their size as float32; feature maps take a multiple of it."""
 
@@ -72,14 +76,29 @@ class Parts(Generic[B]):
         self.losses = make_losses(self.network, self.learner, self.device)
 
 
-def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watch: Watch = lambda _: None) -> Record:
+def train(
+    run: Run,
+    parts: Parts[B],
+    folder: Path,
+    *,
+    resume: bool = False,
+    watch: Watch = lambda _: None,
+    stop: Stop | None = None,
+    after_checkpoint: Callable[[], None] = lambda: None,
+) -> Record:
     """Trains for ``run.steps`` steps, chooses the network on validation examples, then uses the test examples once.
 
     Inside ``torch.distributed``, all processes train this run together, and the first one writes.
+
+    Raises:
+        Stopped: If ``stop`` asked for it, after a checkpoint.
     """
     part = present_processes()
     check_sharing(parts.learner, part)
-    state = TrainingState.load(folder, parts) if resume else TrainingState()
+    state = TrainingState.load(folder, run, parts) if resume else TrainingState()
+    if not state.position and part.rank == 0:
+        folder.mkdir(parents=True, exist_ok=True)
+        clear(folder)
     hardware = {"device": describe_device(parts.device), "precision": run.precision, "processes": str(part.of)}
     where = {"step": state.step, "position": state.position}
     with Journal(folder, run, watch, hardware=hardware, **where) as journal, draw_part(part):
@@ -92,15 +111,30 @@ def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watc
                 journal.write(line)
             if (step + 1) % run.evaluate_every == 0 or step + 1 == run.steps:
                 journal.write(state.evaluate(step + 1, parts))
-            if (step + 1) % run.checkpoint_every == 0 or step + 1 == run.steps:
+            asked = _agree_on_stop(stop, step)
+            if (step + 1) % run.checkpoint_every == 0 or step + 1 == run.steps or asked:
                 average_buffers(parts.network)
                 if journal.trace is not None:
                     state.save(folder, parts, step + 1, journal.trace)
+                    after_checkpoint()
+            if asked:
+                raise Stopped(asked, f"stopped after step {step + 1} of {run.steps}, with a checkpoint in {folder}")
         outcome: Record = gather(_final_record(state, parts))[0]
         journal.write(outcome)
+        if journal.trace is not None:
+            journal.trace.position()  # on disk before the run counts as complete
     if journal.trace is not None:
-        (folder / "done").touch()
+        mark_done(folder)
+        after_checkpoint()
     return outcome
+
+
+def _agree_on_stop(stop: Stop | None, step: int) -> int:
+    """The signal that asks for a stop, 0 for none. Several processes must stop at the same step, so they agree."""
+    mine = 0 if stop is None else stop.reason
+    if num_processes() == 1:
+        return mine
+    return max(gather(mine)) if (step + 1) % AGREE_EVERY == 0 else 0
 
 
 class StepLosses(NamedTuple):
@@ -177,26 +211,22 @@ class TrainingState:
         return {"step": step, **_add_prefix("validation", metrics)}
 
     def save(self, folder: Path, parts: Parts[Any], step: int, trace: Trace) -> None:
-        """Writes everything that later steps depend on; a crash leaves the old checkpoint or the new one, complete."""
+        """Writes everything that later steps depend on, and which record they belong to."""
         self.step, self.position = step, trace.position()
         state = {name: part.state_dict() for name, part in _stateful_parts(parts).items()}
         state |= {"progress": vars(self), "generator": parts.generator.get_state(), "random": torch.get_rng_state()}
         state |= {"device": parts.device.type, "device_random": random_state(parts.device)}
-        unfinished = folder / "checkpoint.pt.part"
-        with unfinished.open("wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(folder / "checkpoint.pt")
+        record = measure_prefix(folder / RECORD, self.position)
+        write_checkpoint(folder, Checkpoint(trace.run.name(), record, state))
 
     @staticmethod
-    def load(folder: Path, parts: Parts[Any]) -> "TrainingState":
+    def load(folder: Path, run: Run, parts: Parts[Any]) -> "TrainingState":
         """The state of the last checkpoint, which is also loaded into ``parts``; a fresh start if there is none."""
-        path = folder / "checkpoint.pt"
-        if not path.exists():
+        checkpoint = read_checkpoint(folder, run.name())
+        if checkpoint is None:
             return TrainingState()
-        state = torch.load(path, weights_only=True, map_location="cpu")
-        _check_device(path, state.get("device", "cpu"), parts.device.type)
+        state = checkpoint.state
+        _check_device(folder, state.get("device", "cpu"), parts.device.type)
         for name, part in _stateful_parts(parts).items():
             part.load_state_dict(state[name])
         parts.generator.set_state(state["generator"])

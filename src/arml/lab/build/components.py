@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
@@ -164,6 +164,19 @@ def _set_step_size(method: Method[Any], lr: float | None) -> Method[Any]:
     if isinstance(method, GatedARML):
         return replace(method, arml=replace(method.arml, lr=lr))
     return replace(method, lr=lr) if isinstance(method, ARML | OLAUX) else method
+
+
+@dataclass
+class _NoTrunk:
+    """A trunk as far as making a method is concerned."""
+
+    last_layer: str = ""
+
+
+def takes_step_size(run: Run) -> bool:
+    """Whether ``weight_lr`` makes a difference to the run's method."""
+    method, step = find_facts(run).make(_NoTrunk()), 0.123
+    return _set_step_size(method, step) != method
 
 
 def make_noise(

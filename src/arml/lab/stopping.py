@@ -1,0 +1,59 @@
+"""Stopping on purpose: Ctrl-C and SIGTERM end training between two steps, with a checkpoint."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stopped(KeyboardInterrupt):
+    """Training ended early because somebody asked for it. Everything up to here is kept."""
+
+    def __init__(self, reason: int, text: str) -> None:
+        super().__init__(text)
+        self.exit_code = 128 + reason
+        """What a shell expects: 130 after Ctrl-C, 143 after SIGTERM."""
+
+
+class Stop:
+    """A request to stop, and where it came from."""
+
+    def __init__(self) -> None:
+        self.reason: int = 0
+        """Number of the signal; 0: nobody asked."""
+
+    def ask(self, reason: int) -> None:
+        """Asks for a stop. The first reason counts."""
+        self.reason = self.reason or reason
+
+    def __bool__(self) -> bool:
+        return self.reason != 0
+
+
+@contextmanager
+def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
+    """Turns Ctrl-C and SIGTERM into a request to stop. A second Ctrl-C interrupts at once.
+
+    Outside the main thread, where Python allows no handlers, signals do what they did before.
+    """
+    stop = Stop() if stop is None else stop
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop and number == signal.SIGINT:
+            signal.default_int_handler(number, frame)
+        stop.ask(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before: dict[int, Callable[[int, FrameType | None], object] | int | None] = {
+        number: signal.signal(number, handle) for number in SIGNALS
+    }
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import torch
 
 from arml.lab.build import domains, multi_label, semi_supervised
-from arml.lab.build.settings import MAKERS, SETTINGS
+from arml.lab.build.settings import MAKERS
 from arml.lab.build.skeleton import assemble
 from arml.lab.data import Dataset, Images, Scale
 from arml.lab.data.domain_set import Domain
@@ -15,6 +15,7 @@ from arml.lab.data.target_splits import FewLabels
 from arml.lab.data.targets import Examples, Target
 from arml.lab.hardware import CPU
 from arml.lab.run import Run
+from arml.lab.settings import SETTINGS
 from arml.lab.train import Parts
 
 N = 1000

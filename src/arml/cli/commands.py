@@ -179,7 +179,8 @@ def _tune(name: str) -> Command:
         "tune:run_tune",
         TUNE_EXAMPLES[name],
         "Search rate, weight step and auxiliary scale for every learner and method, with the same effort for each, on "
-        f"validation examples only. `arml compare {name} --settings FILE` uses what was found.\n\n{DATA[name]}{NAMES[name]}",
+        f"validation examples only. `arml compare {name} --settings FILE` uses what was found.\n\n{DATA[name]}"
+        f"{NAMES[name]}",
         lambda words: _search(setting, choose_preset(setting, words)),
         {**SEVERAL, "--learner": SEVERAL["--learner"] + MORE_LEARNERS[name]},
     )

@@ -29,8 +29,6 @@ def write_page(found: Findings, folder: Path) -> list[Path]:
 
 def render(sections: Sequence[Section], plan: Plan) -> str:
     """The page, in the look of the report: no server, no network."""
-    from plotly.offline import get_plotlyjs  # imported here: it takes a second to load
-
     shared, charts = files("arml.report.output"), [chart for section in sections for chart in section.charts]
     source = files("arml.theory").joinpath("page.html").read_text(encoding="utf-8")
     return (
@@ -43,7 +41,7 @@ def render(sections: Sequence[Section], plan: Plan) -> str:
             # Our own files and Plotly's are trusted: they must not be escaped.
             css=Markup(shared.joinpath("page.css").read_text(encoding="utf-8")),
             js=Markup(shared.joinpath("page.js").read_text(encoding="utf-8")),
-            plotly=Markup(get_plotlyjs()),
+            plotly=Markup(shared.joinpath("plotly-cartesian.min.js").read_text(encoding="utf-8")),
         )
     )
 

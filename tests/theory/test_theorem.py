@@ -62,9 +62,9 @@ def test_f_lies_between_its_bounds_in_every_random_world():
 
 def test_the_theorem_holds_wherever_it_applies_and_is_of_first_order():
     rng, alphas = np.random.default_rng(1), pairs_of_weights(21)
-    checks = [check_theorem(random_cells(rng), alphas) for _ in range(500)]
+    checks = [check_theorem(random_cells(rng), alphas) for _ in range(250)]
     applying = [check for check in checks if check.applies]
-    assert len(applying) > 10
+    assert len(applying) > 5
     assert all(check.holds for check in applying)
     assert all(check.constants.bound() >= check.constants.least_bound() for check in applying)
     assert any(not check.holds for check in checks), "without its assumptions the bound does break"

@@ -44,6 +44,7 @@ def test_parts_over_neighbouring_values_are_joined():
     assert join([alone]) == alone
 
 
+@pytest.mark.slow
 def test_the_page_has_every_section_and_no_link_to_the_net(tmp_path):
     figures = write_page(made_findings(), tmp_path)
     page = (tmp_path / "index.html").read_text()

@@ -50,6 +50,14 @@ def test_cells_agree_with_the_closed_forms_of_a_normal_world():
     assert float(cells.kl(alpha)) == pytest.approx(expected, rel=1e-3)
 
 
+def test_densities_that_are_zero_in_floating_point_do_no_harm():
+    world, alpha = line_world(), np.array([2.0, 0.0])
+    main = world.likelihood(2000, [0.1])
+    cells = cut_into_cells(world, main, 0.01, cells=20_001)
+    assert cells.main_density().min() == 0
+    assert float(cells.surrogate(alpha)) == pytest.approx(surrogate_objective(world, main, alpha), rel=1e-3)
+
+
 def test_f_lies_between_its_bounds_in_every_random_world():
     rng, alphas = np.random.default_rng(0), pairs_of_weights(11)
     for _ in range(60):
@@ -62,9 +70,9 @@ def test_f_lies_between_its_bounds_in_every_random_world():
 
 def test_the_theorem_holds_wherever_it_applies_and_is_of_first_order():
     rng, alphas = np.random.default_rng(1), pairs_of_weights(21)
-    checks = [check_theorem(random_cells(rng), alphas) for _ in range(500)]
+    checks = [check_theorem(random_cells(rng), alphas) for _ in range(250)]
     applying = [check for check in checks if check.applies]
-    assert len(applying) > 10
+    assert len(applying) > 5
     assert all(check.holds for check in applying)
     assert all(check.constants.bound() >= check.constants.least_bound() for check in applying)
     assert any(not check.holds for check in checks), "without its assumptions the bound does break"

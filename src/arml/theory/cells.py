@@ -52,32 +52,37 @@ class Cells:
 
     def main_density(self) -> Array:
         """p^m in every cell, [M]."""
-        return self._normalise(self.main)
+        return np.asarray(np.exp(self._normalise(self.main)))
 
     def prior(self, alphas: ArrayLike) -> Array:
         """p_alpha in every cell, [..., M], for weights [..., K]."""
-        return self._normalise(np.asarray(alphas, dtype=float) @ self.tasks)
+        return np.asarray(np.exp(self._log_prior(alphas)))
 
     def kl(self, alphas: ArrayLike) -> Array:
         """D(p* || p_alpha) for weights [..., K]; p* is uniform on S."""
         inside = self.volumes[self.support]
         true = 1 / inside.sum()
-        return np.asarray((inside * true * (np.log(true) - np.log(self.prior(alphas)[..., self.support]))).sum(-1))
+        return np.asarray((inside * true * (np.log(true) - self._log_prior(alphas)[..., self.support])).sum(-1))
 
     def surrogate(self, alphas: ArrayLike) -> Array:
         """f: the expectation of log p^m / p_alpha under p^J, for weights [..., K]."""
-        main, prior = self.main_density(), self.prior(alphas)
-        joint = self.volumes * main * prior
-        return np.asarray((joint * (np.log(main) - np.log(prior))).sum(-1) / joint.sum(-1))
+        # Far from everything densities are 0 in floating point, but their logarithms are not infinite.
+        main, prior = self._normalise(self.main), self._log_prior(alphas)
+        log_joint = np.log(self.volumes) + main + prior
+        joint = np.exp(log_joint - log_joint.max(-1, keepdims=True))
+        return np.asarray((joint * (main - prior)).sum(-1) / joint.sum(-1))
 
     def overlap(self, alphas: ArrayLike, *, inside: bool) -> Array:
         """Z(S; alpha) or Z(not S; alpha): the integral of p^m p_alpha inside or outside S."""
         where = self.support if inside else ~self.support
         return np.asarray((self.volumes * self.main_density() * self.prior(alphas))[..., where].sum(-1))
 
+    def _log_prior(self, alphas: ArrayLike) -> Array:
+        return self._normalise(np.asarray(alphas, dtype=float) @ self.tasks)
+
     def _normalise(self, log_likelihood: Array) -> Array:
-        total = logsumexp(log_likelihood, b=self.volumes, axis=-1, keepdims=True)
-        return np.asarray(np.exp(log_likelihood - total))
+        """The logarithm of the density."""
+        return np.asarray(log_likelihood - logsumexp(log_likelihood, b=self.volumes, axis=-1, keepdims=True))
 
 
 def cut_into_cells(world: World, main: Quadratic, radius: float, *, cells: int = 4001, reach: float = 12.0) -> Cells:

@@ -1,7 +1,7 @@
 """Digits from few labels with Accelerate: prepare, accumulate, save and load the state.
 
 Run it with: python examples/accelerate_digits.py      (and again with --resume, from the last checkpoint)
-Two processes: accelerate launch --cpu --num_processes 2 examples/accelerate_digits.py
+Two processes: ACCELERATE_USE_CPU=1 torchrun --nproc_per_node 2 examples/accelerate_digits.py
 Needs: pip install 'arml[lab]' accelerate
 """
 

@@ -82,6 +82,7 @@ class Compare(Generic[R, T]):
 def run_compare(command: Compare[Run, Any], console: Console) -> int:
     """Trains what is missing, shows the tables and writes them as JSON; returns 1 if a run failed."""
     check_at_least_one("--seeds", command.seeds)
+    engine = command.engine.settings()
     base = complete(command.run)
     runs = command.table_lines.runs(base, command.seeds)
     if command.settings is not None:
@@ -89,7 +90,7 @@ def run_compare(command: Compare[Run, Any], console: Console) -> int:
     root = open_root(command.out)
     with plain_warnings(console), count_bar("reading data", console) as count:
         check_data(runs, Folders(command.data_dir, root.local / "cache"), count)
-    outcomes = run_on_engine(runs, command.out, command.data_dir, command.engine.settings(), console)
+    outcomes = run_on_engine(runs, command.out, command.data_dir, engine, console)
     finished = tables([read(o.folder / "record.jsonl") for o in outcomes if o.failure is None])
     print_tables(finished, console, paper=command.paper, protocol=f"--preset {command.preset}")
     name = f"compare-{base.setting}-{base.subject().dataset}.json"

@@ -42,7 +42,8 @@ def choose_engine(options: EngineOptions) -> EngineSettings:
 def run_compare(command: Compare[Run, Any], console: Console) -> int:
     """Trains what is missing, shows the tables and writes them as JSON; returns 1 if a run failed."""
     check_at_least_one("--seeds", command.seeds)
-    choose_device(command.engine.device)  # refused before anything is read
+    engine, device = choose_engine(command.engine), command.engine.device
+    choose_device(device)  # refused before anything is read
     base = complete(command.run)
     runs = command.table_lines.runs(base, command.seeds)
     if command.settings is not None:
@@ -50,7 +51,6 @@ def run_compare(command: Compare[Run, Any], console: Console) -> int:
     root = open_root(command.out)
     with plain_warnings(console), count_bar("reading data", console) as count:
         check_data(runs, Folders(command.data_dir, root.local / "cache"), count)
-    engine, device = choose_engine(command.engine), command.engine.device
     outcomes = run_on_engine(runs, command.out, command.data_dir, engine, console, device)
     if command.leave_one_out:
         further = [run for run in leave_one_out_runs(_read(outcomes)) if run not in {one.run for one in outcomes}]

@@ -1,7 +1,7 @@
 """``arml compare``: learners and methods over seeds and numbers of labels."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
@@ -16,7 +16,7 @@ from arml.lab.build.settings import check_data
 from arml.lab.environment import data_folder
 from arml.lab.run import Run
 from arml.lab.sweep import Outcome, run_all
-from arml.lab.trace import read
+from arml.lab.trace import Recorded, read
 from arml.report.output.terminal import print_tables
 from arml.report.tables.rows import as_json, tables
 
@@ -53,7 +53,7 @@ def run_compare(command: Compare[Run, Any], console: Console) -> int:
     with plain_warnings(console), count_bar("reading data", console) as count:
         check_data(runs, Folders(command.data_dir, command.out / "cache"), count)
     outcomes = run_with_progress(runs, command.out, command.data_dir, command.workers, console)
-    finished = tables([read(o.folder / "record.jsonl") for o in outcomes if o.failure is None])
+    finished = tables([*recorded_runs(outcomes)], [o.run for o in outcomes if o.failure is not None])
     print_tables(finished, console, paper=command.paper, protocol=f"--preset {command.preset}")
     path = command.out / f"compare-{base.setting}-{base.subject().dataset}.json"
     path.write_text(json.dumps(as_json(finished), indent=1))
@@ -73,6 +73,16 @@ def run_with_progress(runs: Sequence[Run], out: Path, data_dir: Path, workers: i
                 say(progress.console, f"failed: {outcome.run.name()}: {outcome.failure.strip().splitlines()[-1]}")
 
         return run_all(runs, out, data_dir=data_dir, workers=workers, watch=watch)
+
+
+def recorded_runs(outcomes: Sequence[Outcome]) -> Iterator[Recorded]:
+    """The records of runs with a result, and of those that diverged, which tables count."""
+    for outcome in outcomes:
+        path = outcome.folder / "record.jsonl"
+        if outcome.failure is None:
+            yield read(path)
+        elif "DivergedError" in outcome.failure and path.exists():
+            yield read(path)
 
 
 def report_failures(outcomes: Sequence[Outcome], console: Console) -> int:

@@ -38,6 +38,8 @@ class Line(NamedTuple):
     """What else sets the line apart, such as tasks that are left out."""
 
 
+LATER = {"on_nan": "stop"}
+"""Fields that early runs lack, with the value that stands for them: folders of such runs keep their names."""
 READABLE = 40
 """Bytes kept of each part of a run's name. The hash at its end covers every field."""
 
@@ -93,6 +95,8 @@ class Run(ABC):
     """Steps between two recorded steps."""
     checkpoint_every: int = 100
     """Steps between two checkpoints."""
+    on_nan: Literal["stop", "skip"] = "stop"
+    """What to do at a step whose loss is not finite: end the run as diverged, or leave the step out."""
 
     def __post_init__(self) -> None:
         """Refuses numbers that no run can have."""
@@ -108,7 +112,8 @@ class Run(ABC):
 
     def name(self) -> str:
         """The name of the run's folder: readable, and unique by a hash of all fields."""
-        described = json.dumps({"setting": self.setting, **asdict(self)}, sort_keys=True)
+        fields = {name: value for name, value in asdict(self).items() if name not in LATER or value != LATER[name]}
+        described = json.dumps({"setting": self.setting, **fields}, sort_keys=True)
         subject, line = self.subject(), self.line()
         words = [subject.dataset, subject.main, f"{subject.labels:g}", *line, str(self.seed)]
         digest = hashlib.sha256(described.encode()).hexdigest()[:10]

@@ -17,6 +17,7 @@ from torch.utils.tensorboard import SummaryWriter
 from arml.gradients import alignment
 from arml.lab.data.base import Images
 from arml.lab.data.batches import Batches
+from arml.lab.divergence import Guard
 from arml.lab.learners.base import Learner
 from arml.lab.models.network import Network
 from arml.lab.run import Run
@@ -71,17 +72,20 @@ def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watc
             _add_scalars(events, line)
             watch(line)
 
+        guard = Guard(run.on_nan, state, trace.write)
         parts.network.train()
         for step in range(state.step, run.steps):
             set_lr(parts.optimizer, run, step)
-            line = _take_step(parts, step, recorded=(step + 1) % run.record_every == 0)
+            line = _take_step(parts, step, guard, recorded=(step + 1) % run.record_every == 0)
             if line is not None:
                 record(line)
             if (step + 1) % run.evaluate_every == 0 or step + 1 == run.steps:
+                guard.check_network(step + 1, parts.network)
                 record(state.evaluate(step + 1, parts))
             if (step + 1) % run.checkpoint_every == 0 or step + 1 == run.steps:
                 state.save(folder, parts, step + 1, trace)
         outcome = _final_record(state, parts)
+        guard.check_outcome(outcome)
         record(outcome)
     (folder / "done").touch()
     return outcome
@@ -94,18 +98,26 @@ class StepLosses(NamedTuple):
     """``None`` if the batch has no main label."""
     aux: dict[str, Tensor]
 
+    def by_name(self) -> dict[str, Tensor]:
+        """All of them, the main one first."""
+        return ({} if self.main is None else {"main": self.main}) | self.aux
+
 
 def losses_of(parts: Parts[B], step: int) -> StepLosses:
     """The losses on the next batch."""
     return StepLosses(*parts.learner.losses(parts.network, parts.batches.next(), step, parts.generator))
 
 
-def descend(parts: Parts[Any], losses: StepLosses) -> Tensor:
-    """One step of the optimiser, which may update the weights of the tasks first; returns the joint loss."""
+def descend(parts: Parts[Any], losses: StepLosses, admit: Callable[[Tensor], bool] = lambda joint: True) -> Tensor:
+    """One step of the optimiser, which may update the weights of the tasks first; returns the joint loss.
+
+    The step is left out if ``admit`` refuses the joint loss.
+    """
     parts.optimizer.zero_grad()
     joint = _fill_gradients(parts.reweighter, losses)
-    parts.optimizer.step()
-    parts.learner.after_step(parts.network)
+    if admit(joint):
+        parts.optimizer.step()
+        parts.learner.after_step(parts.network)
     return joint
 
 
@@ -118,11 +130,11 @@ def _fill_gradients(reweighter: Reweighter | None, losses: StepLosses) -> Tensor
     return losses.main.detach()
 
 
-def _take_step(parts: Parts[Any], step: int, *, recorded: bool) -> Record | None:
+def _take_step(parts: Parts[Any], step: int, guard: Guard, *, recorded: bool) -> Record | None:
     """One step, and its record if it has one. The graph of the losses ends with this function."""
     losses = losses_of(parts, step)
     agreement = _agreement(parts, losses) if recorded else {}
-    descend(parts, losses)
+    descend(parts, losses, lambda joint: guard.admit(step + 1, losses.by_name(), joint, parts.network.parameters()))
     return _step_record(step + 1, parts, losses, agreement) if recorded else None
 
 
@@ -137,6 +149,8 @@ class TrainingState:
     best_score: float = float("inf")
     best_metrics: Metrics = field(default_factory=dict)
     best_network: dict[str, Tensor] | None = None
+    skipped: int = 0
+    """Steps left out in a row because a loss was not finite."""
 
     def evaluate(self, step: int, parts: Parts[Any]) -> Record:
         """Evaluates the network on validation examples after ``step``, and remembers it if it is the best."""
@@ -232,8 +246,7 @@ def _agreement(parts: Parts[Any], losses: StepLosses) -> dict[str, float]:
 
 def _step_record(step: int, parts: Parts[Any], losses: StepLosses, agreement: dict[str, float]) -> Record:
     """Losses, the weights that the step used, and agreement."""
-    named = ({"main": losses.main} if losses.main is not None else {}) | losses.aux
-    record: Record = {"step": step, "losses": {name: float(loss.detach()) for name, loss in named.items()}}
+    record: Record = {"step": step, "losses": {name: float(loss.detach()) for name, loss in losses.by_name().items()}}
     if parts.reweighter is None:
         return record
     record["weights"] = parts.reweighter.weights

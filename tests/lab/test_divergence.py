@@ -99,10 +99,10 @@ def test_a_killed_run_goes_on_counting_steps_that_are_left_out(tmp_path):
     whole, resumed = (poison(make(run, tmp_path), range(3, 100)) for _ in range(2))
     with pytest.raises(DivergedError):
         train(run, whole, tmp_path / "whole")
+    (tmp_path / "again").mkdir()
+    for name in ("record.jsonl", "checkpoint.pt"):
+        (tmp_path / "again" / name).write_bytes((tmp_path / "whole" / name).read_bytes())
     with pytest.raises(DivergedError):  # from the checkpoint after step 20, with 18 steps left out so far
-        (tmp_path / "again").mkdir()
-        for name in ("record.jsonl", "checkpoint.pt"):
-            (tmp_path / "again" / name).write_bytes((tmp_path / "whole" / name).read_bytes())
         train(run, poison(resumed, range(1, 100)), tmp_path / "again", resume=True)
     records = [(tmp_path / name / "record.jsonl").read_bytes() for name in ("whole", "again")]
     assert records[0] == records[1]

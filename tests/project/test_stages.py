@@ -67,6 +67,7 @@ ORDER = {
         "catalogue",
         "run",
         "run_kinds",
+        "divergence",
         "trace",
         "train",
         "experiments",
@@ -89,6 +90,7 @@ ORDER = {
         "mnist5k",
         "_pickles",
         "cifar10",
+        "_matlab",
         "svhn",
         "table",
         "yeast",
@@ -133,6 +135,7 @@ ORDER = {
     "arml.report.data": [
         "summary",
         "paper",
+        "schema",
         "records",
         "comparison",
         "curves",

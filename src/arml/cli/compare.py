@@ -13,6 +13,7 @@ from arml.cli.progress import bar, count_bar, plain_warnings, say
 from arml.cli.train import Preset, check_at_least_one
 from arml.lab.build import Folders, complete
 from arml.lab.build.settings import check_data
+from arml.lab.divergence import DivergedError
 from arml.lab.environment import data_folder
 from arml.lab.run import Run
 from arml.lab.sweep import Outcome, run_all
@@ -78,11 +79,8 @@ def run_with_progress(runs: Sequence[Run], out: Path, data_dir: Path, workers: i
 def recorded_runs(outcomes: Sequence[Outcome]) -> Iterator[Recorded]:
     """The records of runs with a result, and of those that diverged, which tables count."""
     for outcome in outcomes:
-        path = outcome.folder / "record.jsonl"
-        if outcome.failure is None:
-            yield read(path)
-        elif "DivergedError" in outcome.failure and path.exists():
-            yield read(path)
+        if outcome.failure is None or DivergedError.__name__ in outcome.failure:
+            yield read(outcome.folder / "record.jsonl")
 
 
 def report_failures(outcomes: Sequence[Outcome], console: Console) -> int:

@@ -64,6 +64,8 @@ ORDER = {
         "metrics",
         "yardsticks",
         "environment",
+        "shortage",
+        "bounds",
         "catalogue",
         "run",
         "run_kinds",
@@ -78,6 +80,8 @@ ORDER = {
     ],
     "arml.lab.data": [
         "base",
+        "checksums",
+        "limits",
         "splits",
         "targets",
         "target_splits",
@@ -148,7 +152,7 @@ ORDER = {
     ],
     "arml.report.tables": ["sheet", "rows", "results", "verdict_sheet"],
     "arml.report.charts": ["chart", "one_subject", "over_subjects"],
-    "arml.report.output": ["text", "terminal", "matplotlib_figures", "plotly_figures", "html", "write"],
+    "arml.report.output": ["visible", "text", "terminal", "matplotlib_figures", "plotly_figures", "html", "write"],
     "arml.bench": [
         "timing",
         "problems",

@@ -15,7 +15,7 @@ from arml.lab.build import Folders, complete
 from arml.lab.build.settings import check_data
 from arml.lab.divergence import DivergedError
 from arml.lab.environment import data_folder
-from arml.lab.run import Run
+from arml.lab.run import Run, fit_file_name
 from arml.lab.sweep import Outcome, run_all
 from arml.lab.trace import Recorded, read
 from arml.report.output.terminal import print_tables
@@ -56,7 +56,7 @@ def run_compare(command: Compare[Run, Any], console: Console) -> int:
     outcomes = run_with_progress(runs, command.out, command.data_dir, command.workers, console)
     finished = tables([*recorded_runs(outcomes)], [o.run for o in outcomes if o.failure is not None])
     print_tables(finished, console, paper=command.paper, protocol=f"--preset {command.preset}")
-    path = command.out / f"compare-{base.setting}-{base.subject().dataset}.json"
+    path = command.out / f"{fit_file_name(f'compare-{base.setting}-{base.subject().dataset}')}.json"
     path.write_text(json.dumps(as_json(finished), indent=1))
     say(console, f"tables in {path}, one record per run in {command.out}")
     return report_failures(outcomes, console)

@@ -34,12 +34,16 @@ class Fetch:
 
 @dataclass(frozen=True)
 class Check:
-    """Read a data set and say what is in it."""
+    """Read a data set and say what is in it; with --cache, check the decoded images of earlier runs."""
 
-    name: Annotated[str, tyro.conf.Positional]
+    name: Annotated[str, tyro.conf.Positional] = ""
     """A data set such as cifar10 or celeba; `arml data list` shows all names."""
     data_dir: Path = field(default_factory=data_folder)
     """Where data sets are. Default: the environment variable ARML_DATA, or data."""
+    cache: bool = False
+    """Compare every block of the decoded images below --out with its checksum."""
+    out: Path = Path("runs")
+    """For --cache: where the folders of runs are."""
 
 
 def run_list(command: List, console: Console) -> int:
@@ -60,6 +64,11 @@ def run_fetch(command: Fetch, console: Console) -> int:
 
 
 def run_check(command: Check, console: Console) -> int:
-    """Reads the whole data set."""
-    console.print(fetch.check(command.name, command.data_dir))
+    """Reads the whole data set, all decoded images, or both."""
+    if not command.name and not command.cache:
+        raise ValueError("Name a data set, such as `arml data check digits`, or give --cache.")
+    if command.name:
+        console.print(fetch.check(command.name, command.data_dir))
+    if command.cache:
+        console.print(fetch.check_cache(command.out / "cache"), highlight=False, markup=False, soft_wrap=True)
     return 0

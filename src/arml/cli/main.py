@@ -4,6 +4,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import tyro
@@ -15,6 +16,7 @@ from arml.cli.progress import say
 from arml.cli.train import Train
 from arml.lab.build import SETTINGS, Setting
 from arml.lab.run import Run
+from arml.lab.shortage import explain_shortages
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     command, prog, words = COMMANDS[name], f"arml {' '.join(name)}", words[len(name) :]
     default = {"default": command.default(words)} if command.default is not None else {}
     try:
-        return command.run(tyro.cli(command.options, prog=prog, args=words, **default), console)
+        options = tyro.cli(command.options, prog=prog, args=words, **default)
+        with explain_shortages(getattr(options, "out", None) or Path()):
+            return command.run(options, console)
     except (
         ValueError,
         OSError,

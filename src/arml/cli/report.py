@@ -10,6 +10,8 @@ from rich.console import Console
 
 from arml.bench.cost_charts import cost_chart
 from arml.bench.result import collect_costs, cost_files, is_cost_file
+from arml.cli.progress import say
+from arml.cli.train import MOST
 from arml.lab.build import SETTINGS
 from arml.lab.run import Run
 from arml.report.charts.chart import Chart
@@ -18,6 +20,7 @@ from arml.report.data.comparison import comparisons
 from arml.report.data.records import Collected, collect, files
 from arml.report.data.topics import middle_level, topics
 from arml.report.output.terminal import print_sheets
+from arml.report.output.visible import show_controls
 from arml.report.output.write import write
 from arml.report.tables.labels_sheet import labels_sheet
 from arml.report.tables.saving_sentences import saving_sentences
@@ -53,6 +56,10 @@ class Labels:
 
 def run_report(command: ReportRuns, console: Console) -> int:
     """Writes the report and prints its tables and sentences."""
+    if not 0.1 <= command.every <= 86_400 or not 0 <= command.figures <= MOST:
+        raise ValueError(
+            f"--every should be 0.1 to 86400 seconds and --figures 0 to {MOST}. Got {command.every} and {command.figures}."
+        )
     collected, charts = _collect(command.runs, console, may_be_empty=command.watch)
     report = _write(collected, charts, command, live=command.watch)
     _print_report(report, command, console)
@@ -82,7 +89,7 @@ def _collect(runs: tuple[Path, ...], console: Console, *, may_be_empty: bool) ->
         raise ValueError("No runs are given. Give folders of runs, for instance runs.")
     collected, charts = _collect_with_costs(runs)
     for path, reason in collected.skipped:
-        console.print(f"skipped {path}: {reason}", highlight=False, markup=False, soft_wrap=True)
+        say(console, f"skipped {path}: {reason}")
     if not may_be_empty and not collected.recorded and not charts:
         raise ValueError(
             f"There is no record of a run in {', '.join(map(str, runs))}. "
@@ -110,7 +117,7 @@ def _print_report(report: Report, command: ReportRuns, console: Console) -> None
     print_sheets([sheet for section in report.sections for sheet in section.sheets if sheet.brief], console)
     _print_all([warning for section in report.sections for warning in section.warnings], console)
     for finding in report.findings:
-        console.print(finding.title, style="bold", highlight=False, markup=False)
+        console.print(show_controls(finding.title), style="bold", highlight=False, markup=False)
         _print_all([*finding.overall, *(f"- {sentence}" for sentence in finding.tasks)], console)
     _print_all([report.overview], console)
     few = len(report.charts()) > command.figures and not command.watch
@@ -120,7 +127,7 @@ def _print_report(report: Report, command: ReportRuns, console: Console) -> None
 
 def _print_all(lines: list[str], console: Console) -> None:
     for line in lines:
-        console.print(line, highlight=False, markup=False)
+        console.print(show_controls(line), highlight=False, markup=False)
 
 
 def _watch(command: ReportRuns, console: Console) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from arml.lab.build import Folders, build, complete
 from arml.lab.environment import data_folder
 from arml.lab.run import Run, is_done
+from arml.lab.shortage import explain_shortages
 from arml.lab.trace import Record, read, result
 from arml.lab.train import Watch, train
 
@@ -45,7 +46,9 @@ def train_in_worker(run: Run, folder: Path, *, data_dir: Path) -> None:
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        train(run, build(run, Folders(data_dir, folder.parent / "cache")), folder, resume=True)
+        with explain_shortages(folder):
+            parts = build(run, Folders(data_dir, folder.parent / "cache"))
+        train(run, parts, folder, resume=True)
     if caught:
         texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
         (folder / "warnings.txt").write_text("\n".join(texts) + "\n")

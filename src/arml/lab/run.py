@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
 
+from arml.lab.bounds import check_at_most
 from arml.lab.catalogue import GRID_SEARCH, method_names
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Line(NamedTuple):
 
 LATER = {"on_nan": "stop"}
 """Fields that early runs lack, with the value that stands for them: folders of such runs keep their names."""
+LONGEST = 200
+"""Bytes of a file's name, without its suffix."""
 READABLE = 40
 """Bytes kept of each part of a run's name. The hash at its end covers every field."""
 
@@ -105,6 +108,7 @@ class Run(ABC):
             self, 1, ["steps", "every", "window", "evaluate_every", "record_every", "checkpoint_every", *sizes]
         )
         check_at_least(self, 0, ("seed", "momentum", "weight_decay", "temperature", "lr_drop", "bn_momentum"))
+        check_at_most(vars(self))
         for name in ("lr", "weight_lr", "aux_scale"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
@@ -158,6 +162,18 @@ def check_at_least(run: Run, least: float, names: Sequence[str]) -> None:
         value = getattr(run, name)
         if not least <= value < math.inf:
             raise ValueError(f"`{name}` should be at least {least}. Got {value!r}.")
+
+
+def fit_file_name(name: str) -> str:
+    """A name that file systems take: one of more than 200 bytes ends in a hash of all of it.
+
+    >>> fit_file_name("compare-mlc-flowers"), len(fit_file_name("x" * 300))
+    ('compare-mlc-flowers', 200)
+    """
+    words = name.encode()
+    if len(words) <= LONGEST:
+        return name
+    return f"{words[: LONGEST - 11].decode(errors='ignore')}-{hashlib.sha256(words).hexdigest()[:10]}"
 
 
 def split_names(names: Sequence[str]) -> tuple[str, ...]:

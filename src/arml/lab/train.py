@@ -21,6 +21,7 @@ from arml.lab.divergence import Guard
 from arml.lab.learners.base import Learner
 from arml.lab.models.network import Network
 from arml.lab.run import Run
+from arml.lab.shortage import checkpoint_size, explain_shortages
 from arml.lab.trace import Record, Trace
 from arml.langevin import Langevin
 from arml.reweighter import Reweighter
@@ -65,7 +66,11 @@ def train(run: Run, parts: Parts[B], folder: Path, *, resume: bool = False, watc
     folder.mkdir(parents=True, exist_ok=True)
     state = TrainingState.load(folder, parts) if resume else TrainingState()
     path = folder / "record.jsonl"
-    with Trace(path, run, state.position) as trace, _events(folder, state.step) as events:
+    with (
+        explain_shortages(folder, checkpoint_size(parts.network)),
+        Trace(path, run, state.position) as trace,
+        _events(folder, state.step) as events,
+    ):
 
         def record(line: Record) -> None:
             trace.write(line)

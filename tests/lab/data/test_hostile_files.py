@@ -6,6 +6,7 @@ import struct
 import subprocess
 import sys
 import zlib
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,16 @@ from scipy.io import loadmat, savemat
 from arml.lab.data import DataError, cifar10, svhn
 from arml.lab.data._matlab import read_matlab
 from arml.lab.data._pickles import read_pickle
+
+
+@contextmanager
+def suppress_named_error(name):
+    """Allows an error that names the file, and no other."""
+    try:
+        yield
+    except DataError as error:
+        if name not in str(error):
+            raise
 
 
 @pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8"])
@@ -62,12 +73,8 @@ def test_a_matlab_file_with_flipped_bits_is_read_or_refused(matlab, data, compre
         place = data.draw(st.one_of(st.integers(0, 300), st.integers(0, len(content) - 1)))
         content[place] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(content)
-    try:
-        dataset = svhn.load(matlab)
-    except DataError as error:
-        assert "train_32x32.mat" in str(error)
-    else:
-        assert dataset.train.x.shape == (2, 3, 32, 32)
+    with suppress_named_error("train_32x32.mat"):
+        assert svhn.load(matlab).train.x.shape == (2, 3, 32, 32)
 
 
 def test_a_few_compressed_bytes_do_not_become_gigabytes(matlab):
@@ -106,6 +113,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
+@pytest.mark.slow
 def test_a_small_pickle_cannot_take_gigabytes(tmp_path):
     for name, content in HUNGRY.items():
         (tmp_path / name).write_bytes(content)
@@ -142,10 +150,8 @@ def test_a_pickle_with_other_bytes_is_read_or_refused(pickles, data):
         place = data.draw(st.one_of(st.integers(0, 250), st.integers(0, len(content) - 1)))
         content[place] = data.draw(st.integers(0, 255))
     path.write_bytes(content)
-    try:
+    with suppress_named_error("data_batch_1"):
         assert cifar10.load(pickles).train.x.shape[1:] == (3, 32, 32)
-    except DataError as error:
-        assert "data_batch_1" in str(error)
 
 
 def test_sound_pickles_pass(tmp_path):

@@ -88,9 +88,7 @@ def _pieces(file: BinaryIO, length: int) -> Iterator[bytes]:
         yield file.read(min(2**20, length - start))
 
 
-def _parse(
-    pieces: Iterator[bytes], order: str, names: tuple[str, ...], *, inside: bool = False
-) -> tuple[str, Numbers]:
+def _parse(pieces: Iterator[bytes], order: str, names: tuple[str, ...], *, inside: bool = False) -> tuple[str, Numbers]:
     """Name and values of a variable: the head is checked before the values are read."""
     content = bytearray()
     _fill(content, pieces, _HEAD)

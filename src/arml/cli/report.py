@@ -58,7 +58,8 @@ def run_report(command: ReportRuns, console: Console) -> int:
     """Writes the report and prints its tables and sentences."""
     if not 0.1 <= command.every <= 86_400 or not 0 <= command.figures <= MOST:
         raise ValueError(
-            f"--every should be 0.1 to 86400 seconds and --figures 0 to {MOST}. Got {command.every} and {command.figures}."
+            f"--every should be 0.1 to 86400 seconds and --figures 0 to {MOST}. "
+            f"Got {command.every} and {command.figures}."
         )
     collected, charts = _collect(command.runs, console, may_be_empty=command.watch)
     report = _write(collected, charts, command, live=command.watch)

@@ -46,8 +46,8 @@ def load_weights(trunk: nn.Module, path: Path) -> None:
     odd = [name for name in found if not _is_finite(found[name])]
     if odd:
         raise ValueError(
-            f"{path}: the weights should be finite real numbers. Other values are in: {_list_some(odd)}. Use a file from "
-            "before the training diverged."
+            f"{path}: the weights should be finite real numbers. Other values are in: {_list_some(odd)}. Use a file "
+            "from before the training diverged."
         )
     trunk.load_state_dict(found, strict=False)  # counters may be missing
 

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help setup demo test test-all test-long coverage browser lint types bench docs build clean
+.PHONY: help setup demo test test-all test-long coverage browser lint types bench torture audit docs build clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -49,6 +49,12 @@ types: $(INSTALLED)  ## mypy, strict
 bench: $(INSTALLED)  ## cost of an update against the number of tasks
 	$(BIN)/python benchmarks/step.py
 	$(BIN)/arml bench
+
+torture: $(INSTALLED)  ## kill, interrupt, starve and misfeed the commands; hours, goes on where it stopped; see docs/reliability.md
+	cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -m torture --out ../runs/torture
+
+audit: $(INSTALLED)  ## known vulnerabilities of dependencies, and risky code
+	$(BIN)/python tools/audit.py
 
 docs: $(INSTALLED)   ## the documentation as HTML in docs/_build; a warning is an error
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from torture.kills import kill_train, run_twice, signal_train, stop_compare
-from torture.malformed import feed
+from torture.malformed import feed, resume_from_damage
 from torture.shortages import fill_disk
 from torture.soak import train_long
 
@@ -24,6 +24,7 @@ Case = Callable[[random.Random, Path], str]
 """Runs a case in a folder of its own, and says what is wrong; empty if nothing is."""
 PARTS: dict[str, tuple[int, Case]] = {
     "malformed": (3000, feed),
+    "checkpoints": (300, resume_from_damage),
     "kills": (400, kill_train),
     "signals": (100, signal_train),
     "compares": (100, stop_compare),

@@ -20,7 +20,7 @@ TRAIN = {
     "dg fada": ["train", "dg", "--learner", "fada", "--network", "small-4"],
 }
 COMPARE = ["compare", "mlc", "--network", "mlp-8", "--seeds", "2", "--methods", "uniform", "arml", *SHORT]
-GRACE = 20.0
+GRACE = 30.0
 """Seconds in which a command has to stop, and its workers after it."""
 
 

@@ -128,9 +128,7 @@ KINDS: dict[str, Callable[[random.Random, Path], list[str]]] = {
 
 def feed(rng: random.Random, place: Path) -> str:
     """Gives a command a malformed input of some kind."""
-    name = rng.choice([*KINDS, "checkpoint"])
-    if name == "checkpoint":
-        return _resume_from_damage(rng, place)
+    name = rng.choice(list(KINDS))
     words = KINDS[name](rng, place)
     answer = run(words, place / "log", timeout=TIMEOUT, memory=MEMORY)
     if (place / "witness").exists():
@@ -139,8 +137,8 @@ def feed(rng: random.Random, place: Path) -> str:
     return f"{name}: {fault}" if fault else ""
 
 
-def _resume_from_damage(rng: random.Random, place: Path) -> str:
-    """A damaged checkpoint is refused, or does no harm."""
+def resume_from_damage(rng: random.Random, place: Path) -> str:
+    """Damages a checkpoint and resumes: it is refused with a sentence, or does no harm."""
     words = [*TRAIN["mlc"], *SHORT]
     wanted, _ = reference(words, place, "mlc")
     shutil.copytree(place.parent / "reference" / "mlc", place / "runs")
@@ -150,7 +148,7 @@ def _resume_from_damage(rng: random.Random, place: Path) -> str:
     path.write_bytes(damage(rng, path.read_bytes()))
     answer = run([*words, "--out", str(place / "runs"), "--resume"], place / "log", timeout=TIMEOUT, memory=MEMORY)
     if answer.fault(0, 1):
-        return f"checkpoint: {answer.fault(0, 1)}"
+        return answer.fault(0, 1)
     if answer.code == 0 and records(place / "runs") != wanted:
-        return "checkpoint: a damaged one was used, and the record is another"
+        return "a damaged checkpoint was used, and the record is another"
     return ""

@@ -40,7 +40,8 @@ def explain_shortages(folder: Path, needed: int | None = None) -> Iterator[None]
 
 def checkpoint_size(network: torch.nn.Module) -> int:
     """About how many bytes a checkpoint takes: the network, the best one so far, and two numbers per parameter."""
-    return 4 * sum(value.numel() * value.element_size() for value in network.state_dict().values())
+    tensors: list[torch.Tensor] = [*network.state_dict().values()]
+    return 4 * sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
 def _describe_disk(error: BaseException, folder: Path, needed: int | None) -> str | None:

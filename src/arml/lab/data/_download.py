@@ -41,6 +41,8 @@ class Resumable:
     def __call__(self, url: str, output_file: str, pooch: object) -> None:
         """Downloads ``url`` and moves it to ``output_file`` once it is complete."""
         del pooch
+        if not url.startswith(("http://", "https://")):
+            raise DataError(f"{url}: files are downloaded from addresses that begin with http:// or https:// only.")
         if self.part.is_symlink():
             self.part.unlink()  # it would lead to another file
         with _bar(self.part.stem, self.progress) as show:
@@ -73,7 +75,7 @@ def _continue(url: str, part: Path, show: ReportBytes, end: float) -> None:
     if have:
         headers["Range"] = f"bytes={have}-"
     try:
-        response = urlopen(Request(url, headers=headers), timeout=30)
+        response = urlopen(Request(url, headers=headers), timeout=30)  # nosec B310 -- the scheme was checked
     except HTTPError as error:
         with error:
             _handle_http_error(url, part, error)

@@ -110,9 +110,10 @@ def _check_instructions(content: bytes) -> None:
     A place in the unpickler's table costs the memory of all places before it, and a frame that of its length.
     """
     for number, (instruction, argument, place) in enumerate(pickletools.genops(content)):
+        asked = argument if isinstance(argument, int) else 0
         if number > MOST_OBJECTS:
             raise ValueError(f"more than {MOST_OBJECTS} instructions")
-        if instruction.name in _PUTS and argument > MOST_OBJECTS:
-            raise ValueError(f"an instruction at byte {place} that asks for memory for {argument} objects")
-        if instruction.name == "FRAME" and argument > len(content):
-            raise ValueError(f"an instruction at byte {place} that asks for {argument} bytes")
+        if instruction.name in _PUTS and asked > MOST_OBJECTS:
+            raise ValueError(f"an instruction at byte {place} that asks for memory for {asked} objects")
+        if instruction.name == "FRAME" and asked > len(content):
+            raise ValueError(f"an instruction at byte {place} that asks for {asked} bytes")

@@ -43,10 +43,8 @@ def _check_run(run: Run) -> None:
 def _check_line(line: Any, number: int) -> Record:
     if not isinstance(line, dict) or not _is_whole(line.get("step")) or line["step"] < 0:
         raise ValueError(f"line {number} is no record of a step: {_shorten(line)}")
-    for key in ("weights", "agreement", "losses", "yardsticks"):
-        if key in line:
-            line = {**line, key: _finite_numbers(line[key], f"line {number}: `{key}`")}
-    return line
+    named = [key for key in ("weights", "agreement", "cosine", "losses", "yardsticks") if key in line]
+    return line | {key: _finite_numbers(line[key], f"line {number}: `{key}`") for key in named}
 
 
 def _finite_numbers(named: Any, where: str) -> dict[str, float]:

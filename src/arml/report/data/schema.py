@@ -48,9 +48,9 @@ def _check_line(line: Any, number: int) -> Record:
 
 
 def _finite_numbers(named: Any, where: str) -> dict[str, float]:
-    """The numbers by name; null, which stands for one that was not finite, is left out."""
+    """The numbers by name; null, NaN and infinity are left out. Records of version 0.1 hold NaN."""
     _require(isinstance(named, dict) and len(named) <= MOST_TASKS, f"{where} should hold a number for each task")
-    found = {name: value for name, value in named.items() if value is not None}
+    found = {name: value for name, value in named.items() if value is not None and not _is_infinite(value)}
     for name, value in found.items():
         _require(_is_name(name) and _is_number(value), f"{where} has an odd number for {_shorten(name)}")
     return found
@@ -83,6 +83,10 @@ def _checks(hint: Any) -> list[Callable[[Any], bool]]:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _is_whole(value: Any) -> bool:

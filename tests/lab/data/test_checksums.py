@@ -136,6 +136,18 @@ def test_a_huge_image_is_refused_before_it_is_decoded(tmp_path, monkeypatch):
         decode_images([path], tmp_path / "other", name="a", size=2)
 
 
+def test_a_link_in_the_place_of_an_unfinished_file_is_not_followed(tmp_path):
+    files = pictures(tmp_path / "a")
+    decode_images(files, tmp_path / "cache", name="a", size=3)
+    (path,) = (tmp_path / "cache").glob("*.npy")
+    path.unlink()
+    (tmp_path / "precious").write_text("mine")
+    path.with_suffix(".part").symlink_to(tmp_path / "precious")
+    decode_images(files, tmp_path / "cache", name="a", size=3)
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert not path.is_symlink()
+
+
 def test_arrays_are_mapped_as_before(tmp_path):
     files = pictures(tmp_path / "a")
     decode_images(files, tmp_path / "cache", name="a", size=3)

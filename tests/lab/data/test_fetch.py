@@ -225,6 +225,19 @@ def test_a_download_ends_after_a_while(root, cifar, monkeypatch):
         get("cifar10", root, Site(cifar))
 
 
+def test_a_link_in_the_place_of_a_part_is_not_followed(root, cifar):
+    root.mkdir()
+    (root / "precious").write_text("mine")
+    (root / f"{ARCHIVE}.part").symlink_to(root / "precious")
+    assert get("cifar10", root, Site(cifar)).state == "present"
+    assert (root / "precious").read_text() == "mine"
+
+
+def test_other_addresses_than_those_of_the_web_are_refused(root, cifar):
+    with pytest.raises(DataError, match=r"begin with http:// or https:// only"):
+        fetch("cifar10", root, base_url="file:///etc", progress=False)
+
+
 def test_two_commands_at_once_download_once(root, cifar):
     with serving(Site(cifar)) as site, ThreadPoolExecutor(2) as pool:
         both = [pool.submit(fetch, "cifar10", root, site.url, False) for _ in range(2)]

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from report.made_records import lines_of, write
 
 from arml.lab.run_kinds import SemiSupervised
@@ -110,6 +112,28 @@ def test_one_odd_record_does_not_stop_the_report(tmp_path, case):
     assert skipped == path
     assert reason in why
     assert len(why) <= 300
+    make_report(found, paper=False, defaults=lambda run: ([], type(run)()))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*GOOD[0], *GOOD[-1]]), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(at=st.integers(0, len(GOOD) - 1), key=st.sampled_from([*GOOD[0]["run"], *GOOD[0], *GOOD[-1]]), value=JSON)
+def test_any_json_in_any_place_is_read_or_skipped(tmp_path_factory, at, key, value):
+    lines = json.loads(json.dumps(GOOD))
+    inside = lines[at]["run"] if key in lines[at].get("run", {}) else lines[at]
+    inside[key] = value
+    folder = tmp_path_factory.getbasetemp() / "any"
+    write_lines(folder / "record.jsonl", lines)
+    found = collect([folder])
+    assert len(found.recorded) + len(found.skipped) == 1
     make_report(found, paper=False, defaults=lambda run: ([], type(run)()))
 
 

@@ -21,7 +21,8 @@ TRAIN = {
 }
 COMPARE = ["compare", "mlc", "--network", "mlp-8", "--seeds", "2", "--methods", "uniform", "arml", *SHORT]
 GRACE = 30.0
-"""Seconds in which a command has to stop, and its workers after it."""
+"""Seconds in which a command has to stop, and its workers after it; on a busy machine as long as the undisturbed command,
+since a worker that is still importing packages cannot notice anything."""
 
 
 def records(folder: Path) -> dict[str, bytes]:
@@ -70,7 +71,7 @@ def signal_train(rng: random.Random, place: Path) -> str:
     answer = process.wait(rng.uniform(0.1, 0.9) * seconds)
     if answer is None:
         process.send(number)
-        answer = process.wait(GRACE)
+        answer = process.wait(max(GRACE, seconds))
     process.end()
     fault = "does not stop" if answer is None else answer.fault(0, 128 + number)
     return (
@@ -90,9 +91,9 @@ def stop_compare(rng: random.Random, place: Path) -> str:
     answer = process.wait(rng.uniform(0, 1.1) * seconds)
     if answer is None:
         process.send(number)
-        answer = process.wait(GRACE)
+        answer = process.wait(max(GRACE, seconds))
         fault = "does not stop" if answer is None else answer.fault(0, -number, 128 + number)
-        fault = fault or _wait_for_workers(process)
+        fault = fault or _wait_for_workers(process, max(GRACE, seconds))
         process.end()
         if fault:
             return f"compare, {number.name}: {fault}"
@@ -128,10 +129,10 @@ def _complete(words: list[str], out: Path, wanted: dict[str, bytes], place: Path
     return f"{name}: {f'lost {lost}' if lost else 'another record than that of an undisturbed run'}"
 
 
-def _wait_for_workers(process: Process) -> str:
-    end = time.monotonic() + GRACE
+def _wait_for_workers(process: Process, seconds: float) -> str:
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         if not process.family():
             return ""
         time.sleep(0.05)
-    return f"{len(process.family())} workers go on after {GRACE:g} seconds"
+    return f"{len(process.family())} workers go on after {seconds:.0f} seconds"

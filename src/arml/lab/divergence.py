@@ -73,7 +73,8 @@ class Guard:
 
 
 def _name(tasks: list[str]) -> str:
-    return f"loss of {', '.join(tasks)}" if tasks else "gradient"
+    more = f" and {len(tasks) - 3} more" if len(tasks) > 3 else ""
+    return f"loss of {', '.join(tasks[:3])}{more}" if tasks else "gradient"
 
 
 def _is_finite(tensors: Iterable[Tensor]) -> bool:

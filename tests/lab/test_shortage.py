@@ -2,16 +2,19 @@
 
 import errno
 import os
-import subprocess
-import sys
+import resource
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from lab.parts import make
 from torch import nn
 
+from arml.lab.run_kinds import MultiLabel
 from arml.lab.shortage import ShortageError, checkpoint_size, explain_shortages
+from arml.lab.train import train
 
 HERE = Path("runs/a")
 
@@ -62,27 +65,23 @@ def test_the_size_of_a_checkpoint_by_hand():
     assert checkpoint_size(nn.Linear(10, 5)) == 4 * 4 * (50 + 5)
 
 
-LIMITED = """
-import resource, sys
-from arml.cli import main
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
-sys.exit(main(sys.argv[2:]))
-"""
+@contextmanager
+def files_of_at_most(size):
+    """As on a full disk: no file may grow beyond ``size`` bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def limited(limit, *words):
-    return subprocess.run([sys.executable, "-c", LIMITED, str(limit), *words], capture_output=True, text=True)
-
-
-@pytest.mark.slow
 def test_a_run_on_a_full_disk_says_so_and_goes_on_when_there_is_room(tmp_path):
-    words = ["train", "mlc", "--network", "mlp-64", "--steps", "6", "--checkpoint-every", "2", "--out"]
-    for limit in (300, 5_000, 60_000):  # in the record's first line, in the first events, in the checkpoint
-        full = limited(limit, *words, str(tmp_path / "full"), "--resume")
-        assert full.returncode == 1
-        assert "may not be larger than" in full.stderr
-        assert "Traceback" not in full.stderr
-    assert limited(10**9, *words, str(tmp_path / "full"), "--resume").returncode == 0
-    assert limited(10**9, *words, str(tmp_path / "free")).returncode == 0
-    records = [next((tmp_path / name).glob("*/record.jsonl")).read_bytes() for name in ("full", "free")]
+    run = MultiLabel(network="mlp-32", steps=6, evaluate_every=3, record_every=2, checkpoint_every=2)
+    parts = make(run, tmp_path)
+    with pytest.raises(ShortageError, match=r"may not be larger than .*--out"), files_of_at_most(20_000):
+        train(run, parts, tmp_path / "full", resume=True)
+    train(run, make(run, tmp_path), tmp_path / "full", resume=True)
+    train(run, make(run, tmp_path), tmp_path / "free")
+    records = [(tmp_path / name / "record.jsonl").read_bytes() for name in ("full", "free")]
     assert records[0] == records[1]

@@ -21,8 +21,8 @@ TRAIN = {
 }
 COMPARE = ["compare", "mlc", "--network", "mlp-8", "--seeds", "2", "--methods", "uniform", "arml", *SHORT]
 GRACE = 30.0
-"""Seconds in which a command has to stop, and its workers after it; on a busy machine as long as the undisturbed command,
-since a worker that is still importing packages cannot notice anything."""
+"""Seconds in which a command has to stop, and its workers after it. A busy machine has as many as the undisturbed
+command took, since a worker that is still importing packages cannot notice anything."""
 
 
 def records(folder: Path) -> dict[str, bytes]:

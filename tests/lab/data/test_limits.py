@@ -1,10 +1,13 @@
 """Tables that are larger than they look."""
 
 import gzip
+import os
+from pathlib import Path
 
 import pytest
+from lab.data.original_formats import celeba_files
 
-from arml.lab.data import DataError
+from arml.lab.data import DataError, celeba, limits
 from arml.lab.data.limits import check_inflated_size
 from arml.lab.data.table import load
 
@@ -39,3 +42,20 @@ def test_a_damaged_file_is_named(tmp_path, content):
     check_inflated_size(tmp_path / "a.csv.gz")
     with pytest.raises(DataError, match=r"a\.csv\.gz: expected a table, found an empty, damaged or different file"):
         load(tmp_path / "a.csv.gz", main="a", aux=["b"])
+
+
+@pytest.mark.parametrize("kind", ["pipe", "endless", "folder"])
+@pytest.mark.parametrize("name", ["list_attr_celeba.txt", "list_eval_partition.txt"])
+def test_only_regular_files_are_read_as_lists(tmp_path, name, kind):
+    path = celeba_files(tmp_path / "celeba") / name
+    path.unlink()
+    {"pipe": os.mkfifo, "endless": lambda p: p.symlink_to("/dev/zero"), "folder": Path.mkdir}[kind](path)
+    with pytest.raises(DataError, match=rf"{name}: expected .*no regular file"):
+        celeba.lists(tmp_path)
+
+
+def test_a_list_that_is_far_too_long_is_not_read(tmp_path, monkeypatch):
+    celeba_files(tmp_path / "celeba")
+    monkeypatch.setattr(limits, "MOST_LIST_BYTES", 100)
+    with pytest.raises(DataError, match=r"list_attr_celeba\.txt: .*lists have at most 100"):
+        celeba.lists(tmp_path)

@@ -2,13 +2,14 @@
 
 import gzip
 import os
+import stat
 import zlib
 from pathlib import Path
 
 from arml.lab.data.base import DataError
 
-MOST_PIXELS, MOST_TABLE_BYTES = 50_000_000, 2**31
-"""Pixels of an image, and bytes of a table once it is decompressed."""
+MOST_PIXELS, MOST_TABLE_BYTES, MOST_LIST_BYTES = 50_000_000, 2**31, 2**28
+"""Pixels of an image, bytes of a table once it is decompressed, and bytes of a list of images."""
 
 
 def most_pixels() -> int:
@@ -19,6 +20,16 @@ def most_pixels() -> int:
 def most_table_bytes() -> int:
     """The environment variable ARML_MOST_TABLE_BYTES, or 2 GiB."""
     return _limit("ARML_MOST_TABLE_BYTES", MOST_TABLE_BYTES)
+
+
+def read_list(path: Path) -> str:
+    """The text of a list of images; raises an OSError if it is no regular file, or larger than any list."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError("no regular file")
+    if found.st_size > MOST_LIST_BYTES:
+        raise OSError(f"{found.st_size} bytes, and lists have at most {MOST_LIST_BYTES}")
+    return path.read_text(encoding="utf-8")
 
 
 def check_inflated_size(path: Path) -> None:

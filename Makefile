@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEMO_INSTALLED := .venv/.installed-lab
 
-.PHONY: help setup demo test test-all test-long coverage browser lint types bench gpu-check docs build clean
+.PHONY: help setup demo test test-all test-long coverage browser lint types bench gpu-check torture audit docs build clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -60,6 +60,12 @@ bench: $(INSTALLED)  ## cost of an update against the number of tasks
 
 gpu-check: $(INSTALLED)  ## every learner on your GPU against the CPU, speed and memory; DEVICE=cuda:1 chooses one
 	$(BIN)/python tools/gpu_check.py --device $(or $(DEVICE),auto)
+
+torture: $(INSTALLED)  ## kill, interrupt, starve and misfeed the commands; hours, goes on where it stopped; see docs/reliability.md
+	cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -m torture --out ../runs/torture
+
+audit: $(INSTALLED)  ## known vulnerabilities of dependencies, and risky code
+	$(BIN)/python tools/audit.py
 
 docs: $(INSTALLED)   ## the documentation as HTML in docs/_build, with tutorials that are run; a warning is an error
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

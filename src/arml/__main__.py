@@ -14,6 +14,10 @@ def main() -> int:
             raise
         sys.stderr.write(f"arml: the command line needs the package {missing.name}: pip install 'arml[lab]'\n")
         return 2
+    except KeyboardInterrupt:  # importing takes seconds
+        sys.stderr.write("arml: stopped before it began.
+")
+        return 130
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The command line as a user types it."""
 
 import ast
+import builtins
 import inspect
 import itertools
 import json
@@ -9,6 +10,7 @@ import sys
 
 import pytest
 
+from arml.__main__ import main as entry
 from arml.cli import main
 from arml.cli.commands import COMMANDS
 from arml.lab.build.semi_supervised import DATASETS
@@ -121,3 +123,15 @@ def test_data_commands(tmp_path):
     unknown = arml("data", "check", "imagenet")
     assert unknown.returncode == 1
     assert "Unknown data set 'imagenet'. Known: digits" in " ".join(unknown.stderr.split())
+
+
+def test_ctrl_c_while_packages_are_imported_is_no_traceback(monkeypatch, capsys):
+    def interrupt(name, *given):
+        if name == "arml.cli":
+            raise KeyboardInterrupt
+        return real(name, *given)
+
+    real = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", interrupt)
+    assert entry() == 130
+    assert capsys.readouterr().err == "arml: stopped before it began.\n"

@@ -1,7 +1,7 @@
 """``arml compare``: learners and methods over seeds and numbers of labels."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ from arml.cli.progress import bar, count_bar, plain_warnings, say
 from arml.cli.train import check_at_least_one
 from arml.lab.build import Folders, complete
 from arml.lab.build.settings import check_data
+from arml.lab.divergence import DivergedError
 from arml.lab.engines import EngineSettings, Local, OnRay
 from arml.lab.experiments.leave_one_out import leave_one_out_runs
 from arml.lab.hardware import choose_device
-from arml.lab.run import Run
+from arml.lab.run import Run, fit_file_name
 from arml.lab.runs_root import RunsRoot, open_root
 from arml.lab.sweep import Outcome, run_all
 from arml.lab.trace import Recorded, read
@@ -53,25 +54,22 @@ def run_compare(command: Compare[Run, Any], console: Console) -> int:
         check_data(runs, Folders(command.data_dir, root.local / "cache"), count)
     outcomes = run_on_engine(runs, command.out, command.data_dir, engine, console, device)
     if command.leave_one_out:
-        further = [run for run in leave_one_out_runs(_read(outcomes)) if run not in {one.run for one in outcomes}]
+        further = [
+            run for run in leave_one_out_runs([*recorded_runs(outcomes)]) if run not in {one.run for one in outcomes}
+        ]
         if further:
             say(console, "Now without one auxiliary task at a time (--no-leave-one-out skips this):")
             outcomes += run_on_engine(further, command.out, command.data_dir, engine, console, device)
-    _show(command, base, root, _read(outcomes), console)
+    _show(command, base, root, outcomes, console)
     return report_failures(outcomes, console)
 
 
-def _read(outcomes: Sequence[Outcome]) -> list[Recorded]:
-    return [read(outcome.folder / "record.jsonl") for outcome in outcomes if outcome.failure is None]
-
-
-def _show(
-    command: Compare[Run, Any], base: Run, root: RunsRoot, recorded: Sequence[Recorded], console: Console
-) -> None:
+def _show(command: Compare[Run, Any], base: Run, root: RunsRoot, outcomes: Sequence[Outcome], console: Console) -> None:
     """The tables, where they are, and the answer at the end, where it is seen."""
-    finished = tables(recorded)
+    recorded = [*recorded_runs(outcomes)]
+    finished = tables(recorded, [outcome.run for outcome in outcomes if outcome.failure is not None])
     print_tables(finished, console, paper=command.paper, protocol=f"--preset {command.preset}")
-    name = f"compare-{base.setting}-{base.subject().dataset}.json"
+    name = f"{fit_file_name(f'compare-{base.setting}-{base.subject().dataset}')}.json"
     (root.local / name).write_text(json.dumps(as_json(finished), indent=1))
     root.push_file(name)
     say(console, f"tables in {root}/{name}, one record per run in {root}; a page: arml report {root}")
@@ -100,6 +98,13 @@ def run_on_engine(
             say(progress.console, text)
 
         return run_all(runs, out, data_dir=data_dir, engine=engine, device=device, watch=watch, note=note)
+
+
+def recorded_runs(outcomes: Sequence[Outcome]) -> Iterator[Recorded]:
+    """The records of runs with a result, and of those that diverged, which tables count."""
+    for outcome in outcomes:
+        if outcome.failure is None or DivergedError.__name__ in outcome.failure:
+            yield read(outcome.folder / "record.jsonl")
 
 
 def report_failures(outcomes: Sequence[Outcome], console: Console) -> int:

@@ -25,6 +25,11 @@ def run_fetch(command: Fetch, console: Console) -> int:
 
 
 def run_check(command: Check, console: Console) -> int:
-    """Reads the whole data set."""
-    console.print(fetch.check(command.name, command.data_dir))
+    """Reads the whole data set, all decoded images, or both."""
+    if not command.name and not command.cache:
+        raise ValueError("Name a data set, such as `arml data check digits`, or give --cache.")
+    if command.name:
+        console.print(fetch.check(command.name, command.data_dir))
+    if command.cache:
+        console.print(fetch.check_cache(command.out / "cache"), highlight=False, markup=False, soft_wrap=True)
     return 0

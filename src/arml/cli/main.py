@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from arml import __version__
@@ -32,11 +33,13 @@ def _run(command: Command, prog: str, words: Sequence[str]) -> int:
     from rich.console import Console
 
     from arml.cli.progress import say
+    from arml.lab.shortage import explain_shortages
     from arml.lab.stopping import Stopped
 
     try:
         options = parse(command, prog, words)
-        return command.load()(options, Console())
+        with explain_shortages(getattr(options, "out", None) or Path()):
+            return command.load()(options, Console())
     except (
         ValueError,
         OSError,

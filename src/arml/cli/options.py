@@ -235,9 +235,13 @@ class Fetch:
 
 @dataclass(frozen=True)
 class Check:
-    """Read a data set and say what is in it."""
+    """Read a data set and say what is in it; with --cache, check the decoded images of earlier runs."""
 
-    name: Annotated[str, tyro.conf.Positional]
+    name: Annotated[str, tyro.conf.Positional] = ""
     """A data set such as cifar10 or celeba; `arml data list` shows all names."""
     data_dir: Path = field(default_factory=data_folder)
     """Where data sets are. Default: the environment variable ARML_DATA, or data."""
+    cache: bool = False
+    """Compare every block of the decoded images below --out with its checksum."""
+    out: Path = Path("runs")
+    """For --cache: where the folders of runs are."""

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -16,14 +15,13 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-if TYPE_CHECKING:
-    from arml.lab.data.cache import ReportCount
+from arml.report.output.visible import show_controls
 
 
 def say(console: Console, *lines: str) -> None:
     """Prints lines as they are: names may contain what rich takes for markup, and paths must not wrap."""
     for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(show_controls(line), highlight=False, markup=False, soft_wrap=True)
 
 
 def bar(console: Console, *, status: bool = False) -> Progress:

@@ -9,6 +9,7 @@ from arml.bench.cost_charts import cost_chart
 from arml.bench.result import collect_costs, cost_files, is_cost_file
 from arml.cli.options import Labels, ReportRuns
 from arml.cli.progress import say
+from arml.cli.train import MOST
 from arml.lab.run import Run
 from arml.lab.runs_root import local_copy
 from arml.lab.settings import SETTINGS
@@ -18,6 +19,7 @@ from arml.report.data.comparison import comparisons
 from arml.report.data.records import Collected, collect, files
 from arml.report.data.topics import middle_level, topics
 from arml.report.output.terminal import print_answers, print_sheets
+from arml.report.output.visible import show_controls
 from arml.report.output.write import write
 from arml.report.tables.labels_sheet import labels_sheet
 from arml.report.tables.saving_sentences import saving_sentences
@@ -25,6 +27,11 @@ from arml.report.tables.saving_sentences import saving_sentences
 
 def run_report(command: ReportRuns, console: Console) -> int:
     """Writes the report and prints its tables and sentences."""
+    if not 0.1 <= command.every <= 86_400 or not 0 <= command.figures <= MOST:
+        raise ValueError(
+            f"--every should be 0.1 to 86400 seconds and --figures 0 to {MOST}. "
+            f"Got {command.every} and {command.figures}."
+        )
     collected, charts = _collect(command.runs, console, may_be_empty=command.watch)
     report = _write(collected, charts, command, live=command.watch)
     _print_report(report, command, console)
@@ -54,7 +61,7 @@ def _collect(runs: tuple[Path, ...], console: Console, *, may_be_empty: bool) ->
         raise ValueError("No runs are given. Give folders of runs, for instance runs.")
     collected, charts = _collect_with_costs(tuple(local_copy(path) for path in runs))
     for path, reason in collected.skipped:
-        console.print(f"skipped {path}: {reason}", highlight=False, markup=False, soft_wrap=True)
+        say(console, f"skipped {path}: {reason}")
     if not may_be_empty and not collected.recorded and not charts:
         raise ValueError(
             f"There is no record of a run in {', '.join(map(str, runs))}. "
@@ -92,7 +99,7 @@ def _print_report(report: Report, command: ReportRuns, console: Console) -> None
 
 def _print_all(lines: list[str], console: Console) -> None:
     for line in lines:
-        console.print(line, highlight=False, markup=False)
+        console.print(show_controls(line), highlight=False, markup=False)
 
 
 def _watch(command: ReportRuns, console: Console) -> None:

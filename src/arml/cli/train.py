@@ -19,11 +19,15 @@ from arml.lab.stopping import stop_on_signals
 from arml.lab.trace import Record, read, result
 from arml.lab.train import Parts, train
 
+MOST = 10_000
+"""Seeds, processes, threads and repetitions that anybody can mean."""
+
 
 def check_at_least_one(option: str, value: int) -> None:
-    """Raises an error for counts below 1."""
-    if value < 1:
-        raise ValueError(f"{option} should be at least 1. Got {value}.")
+    """Raises an error for counts below 1, and for those that no machine could serve."""
+    if not 1 <= value <= MOST:
+        limit = "least 1" if value < 1 else f"most {MOST}"
+        raise ValueError(f"{option} should be at {limit}. Got {value}.")
 
 
 def run_train(command: Train[Run], console: Console) -> int:

@@ -38,6 +38,11 @@ class Journal:
             add_scalars(self._events, record)
             self._watch(record)
 
+    def note(self, record: Record) -> None:
+        """Adds a line that is no step: to the file alone."""
+        if self.trace is not None:
+            self.trace.write(record)
+
     def __enter__(self) -> "Journal":
         return self
 

@@ -14,6 +14,7 @@ from arml.lab.processes import join_processes, present_processes, wait_for_all
 from arml.lab.run import Run
 from arml.lab.run_folder import FAILURE, RECORD, is_done
 from arml.lab.runs_root import RunsRoot, open_root
+from arml.lab.shortage import explain_shortages
 from arml.lab.stopping import Stop
 from arml.lab.trace import Record, read, result
 from arml.lab.train import train
@@ -85,7 +86,8 @@ def train_in_worker(
             return
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            parts = build(run, Folders(data_dir, folder.parent / "cache"), device=choose_device(device))
+            with explain_shortages(folder):
+                parts = build(run, Folders(data_dir, folder.parent / "cache"), device=choose_device(device))
             train(run, parts, folder, resume=True, stop=stop, after_checkpoint=lambda: root.push(folder.name))
         if caught:
             texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)

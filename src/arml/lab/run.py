@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
+from arml.lab.bounds import check_at_most
 from arml.lab.catalogue import GRID_SEARCH, method_names
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Line(NamedTuple):
     """What else sets the line apart, such as tasks that are left out."""
 
 
+LONGEST = 200
+"""Bytes of a file's name, without its suffix."""
 READABLE = 40
 """Bytes kept of each part of a run's name. The hash at its end covers every field."""
 
@@ -49,7 +52,7 @@ class Run(ABC):
     setting: ClassVar[str]
     weighted: ClassVar[frozenset[str]]
     """Learners whose auxiliary tasks a method weights."""
-    added_later: ClassVar[Mapping[str, Any]] = {"precision": "fp32", "compile": False}
+    added_later: ClassVar[Mapping[str, Any]] = {"precision": "fp32", "compile": False, "on_nan": "stop"}
     """Fields that runs did not always have, and their values before."""
 
     method: MethodName = "arml"
@@ -99,6 +102,8 @@ class Run(ABC):
     """Precision of the passes. bf16 and fp16 keep parameters in fp32 (autocast); fp64 is for exact comparisons."""
     compile: bool = False
     """Compile the trunk with torch.compile, where that works with the learner. The first steps then take longer."""
+    on_nan: Literal["stop", "skip"] = "stop"
+    """What to do at a step whose loss is not finite: end the run as diverged, or leave the step out."""
 
     def __post_init__(self) -> None:
         """Refuses numbers that no run can have."""
@@ -107,6 +112,7 @@ class Run(ABC):
             self, 1, ["steps", "every", "window", "evaluate_every", "record_every", "checkpoint_every", *sizes]
         )
         check_at_least(self, 0, ("seed", "momentum", "weight_decay", "temperature", "lr_drop", "bn_momentum"))
+        check_at_most(vars(self))
         for name in ("lr", "weight_lr", "aux_scale"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
@@ -164,6 +170,18 @@ def check_at_least(run: Run, least: float, names: Sequence[str]) -> None:
         value = getattr(run, name)
         if not least <= value < math.inf:
             raise ValueError(f"`{name}` should be at least {least}. Got {value!r}.")
+
+
+def fit_file_name(name: str) -> str:
+    """A name that file systems take: one of more than 200 bytes ends in a hash of all of it.
+
+    >>> fit_file_name("compare-mlc-flowers"), len(fit_file_name("x" * 300))
+    ('compare-mlc-flowers', 200)
+    """
+    words = name.encode()
+    if len(words) <= LONGEST:
+        return name
+    return f"{words[: LONGEST - 11].decode(errors='ignore')}-{hashlib.sha256(words).hexdigest()[:10]}"
 
 
 def split_names(names: Sequence[str], known: Collection[str] = ()) -> tuple[str, ...]:

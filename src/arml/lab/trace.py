@@ -1,6 +1,7 @@
 """The record of a run: JSON lines, the run itself first. Reports read nothing else."""
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,7 +35,7 @@ class Trace:
 
     def write(self, record: Record) -> None:
         """Adds a line."""
-        self._file.write(json.dumps(record).encode() + b"\n")
+        self._file.write(json.dumps(_plain(record), allow_nan=False).encode() + b"\n")
         self._file.flush()
 
     def position(self) -> int:
@@ -51,6 +52,15 @@ class Trace:
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
+
+
+def _plain(value: Any) -> Any:
+    """The same without NaN and infinity, which JSON does not have: they become null."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class Recorded(NamedTuple):
@@ -83,3 +93,8 @@ def _as_tuple(value: Any) -> Any:
 def result(records: list[Record]) -> Record | None:
     """The last line of a completed run, with the errors on the test examples; ``None`` if the run is not complete."""
     return next((record for record in reversed(records) if "test_error" in record), None)
+
+
+def divergence(records: list[Record]) -> Record | None:
+    """The line that says at which step the run diverged; ``None`` if it did not."""
+    return next((record for record in reversed(records) if "diverged" in record), None)

@@ -19,6 +19,7 @@ from arml.lab.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from arml.lab.data.base import Images
 from arml.lab.data.batches import Batches
 from arml.lab.data.draws import draw_part
+from arml.lab.divergence import Guard
 from arml.lab.hardware import CPU, describe_device, random_state, set_random_state
 from arml.lab.journal import Journal, Watch
 from arml.lab.learners.base import Learner
@@ -26,6 +27,7 @@ from arml.lab.models.network import Network
 from arml.lab.processes import check_sharing, make_losses, present_processes, seed_step
 from arml.lab.run import Run
 from arml.lab.run_folder import RECORD, clear, mark_done, measure_prefix
+from arml.lab.shortage import checkpoint_size, explain_shortages
 from arml.lab.stopping import Stop, Stopped
 from arml.lab.trace import Record, Trace
 from arml.langevin import Langevin
@@ -34,6 +36,8 @@ from arml.reweighter import Reweighter
 
 AGREE_EVERY = 10
 """Steps between two moments at which several processes tell each other of a request to stop."""
+LOOK_EVERY = 20
+"""Steps between two looks at a loss on an accelerator, where looking means to wait for it."""
 MOST_EXAMPLES, MOST_BYTES = 500, 24 * 2**20
 """Examples that are evaluated together, and their size as float32; feature maps take a multiple of it."""
 
@@ -101,15 +105,21 @@ def train(
         clear(folder)
     hardware = {"device": describe_device(parts.device), "precision": run.precision, "processes": str(part.of)}
     where = {"step": state.step, "position": state.position}
-    with Journal(folder, run, watch, hardware=hardware, **where) as journal, draw_part(part):
+    with (
+        explain_shortages(folder, checkpoint_size(parts.network)),
+        Journal(folder, run, watch, hardware=hardware, **where) as journal,
+        draw_part(part),
+    ):
+        guard = Guard(run.on_nan, state, journal.note, every=1 if parts.device == CPU else LOOK_EVERY)
         parts.network.train()
         for step in range(state.step, run.steps):
             set_lr(parts.optimizer, run, step)
             seed_step(run.seed, step, part)
-            line = _take_step(parts, step, recorded=(step + 1) % run.record_every == 0)
+            line = _take_step(parts, step, guard, recorded=(step + 1) % run.record_every == 0)
             if line is not None:
                 journal.write(line)
             if (step + 1) % run.evaluate_every == 0 or step + 1 == run.steps:
+                guard.check_network(step + 1, parts.network)
                 journal.write(state.evaluate(step + 1, parts))
             asked = _agree_on_stop(stop, step)
             if (step + 1) % run.checkpoint_every == 0 or step + 1 == run.steps or asked:
@@ -120,6 +130,7 @@ def train(
             if asked:
                 raise Stopped(asked, f"stopped after step {step + 1} of {run.steps}, with a checkpoint in {folder}")
         outcome: Record = gather(_final_record(state, parts))[0]
+        guard.check_outcome(outcome)
         journal.write(outcome)
         if journal.trace is not None:
             journal.trace.position()  # on disk before the run counts as complete
@@ -144,6 +155,10 @@ class StepLosses(NamedTuple):
     """``None`` if the batch has no main label."""
     aux: dict[str, Tensor]
 
+    def by_name(self) -> dict[str, Tensor]:
+        """All of them, the main one first."""
+        return ({} if self.main is None else {"main": self.main}) | self.aux
+
 
 def losses_of(parts: Parts[B], step: int) -> StepLosses:
     """The losses on the next batch, or on this process's part of it."""
@@ -157,17 +172,25 @@ def autocast_of(parts: Parts[Any]) -> AbstractContextManager[Any]:
     return nullcontext() if parts.autocast is None else torch.autocast(parts.device.type, parts.autocast)
 
 
-def descend(parts: Parts[Any], losses: StepLosses) -> Tensor:
-    """One step of the optimiser, which may update the weights of the tasks first; returns the joint loss."""
+def descend(parts: Parts[Any], losses: StepLosses, admit: Callable[[Tensor], bool] = lambda joint: True) -> Tensor:
+    """One step of the optimiser, which may update the weights of the tasks first; returns the joint loss.
+
+    The step is left out if ``admit`` refuses the joint loss.
+    """
     parts.optimizer.zero_grad()
     joint = _fill_gradients(parts, losses)
+    if admit(joint):
+        _move(parts)
+    return joint
+
+
+def _move(parts: Parts[Any]) -> None:
     if parts.scaler is None:
         parts.optimizer.step()
     else:
         parts.scaler.step(parts.optimizer)
         parts.scaler.update()
     parts.learner.after_step(parts.network)
-    return joint
 
 
 def _fill_gradients(parts: Parts[Any], losses: StepLosses) -> Tensor:
@@ -180,11 +203,13 @@ def _fill_gradients(parts: Parts[Any], losses: StepLosses) -> Tensor:
     return losses.main.detach()
 
 
-def _take_step(parts: Parts[Any], step: int, *, recorded: bool) -> Record | None:
+def _take_step(parts: Parts[Any], step: int, guard: Guard, *, recorded: bool) -> Record | None:
     """One step, and its record if it has one. The graph of the losses ends with this function."""
     losses = losses_of(parts, step)
     agreement = _agreement(parts, losses) if recorded else {}
-    descend(parts, losses)
+    # Gradients that overflow in float16 are the scaler's business.
+    parameters = () if parts.scaler is not None else parts.network.parameters()
+    descend(parts, losses, lambda joint: guard.admit(step + 1, losses.by_name(), joint, parameters))
     return _step_record(step + 1, parts, losses, agreement) if recorded else None
 
 
@@ -199,6 +224,8 @@ class TrainingState:
     best_score: float = float("inf")
     best_metrics: Metrics = field(default_factory=dict)
     best_network: dict[str, Tensor] | None = None
+    skipped: int = 0
+    """Steps left out in a row because a loss was not finite."""
 
     def evaluate(self, step: int, parts: Parts[Any]) -> Record:
         """Evaluates the network on validation examples after ``step``, and remembers it if it is the best."""
@@ -312,7 +339,7 @@ def _agreement(parts: Parts[Any], losses: StepLosses) -> Record:
 
 def _step_record(step: int, parts: Parts[Any], losses: StepLosses, agreement: Record) -> Record:
     """Losses, the weights that the step used, and agreement."""
-    named = ({"main": losses.main} if losses.main is not None else {}) | losses.aux
+    named = losses.by_name()
     means = mean_of_numbers([loss.detach() for loss in named.values()])
     record: Record = {"step": step, "losses": {name: float(loss) for name, loss in zip(named, means, strict=True)}}
     if parts.reweighter is None:

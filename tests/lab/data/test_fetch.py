@@ -3,6 +3,7 @@
 import hashlib
 import io
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pooch
@@ -59,7 +60,7 @@ def get(name: str, root: Path, site: Site) -> Status:
 def leftovers(root: Path) -> list[str]:
     known = ("cifar-10-batches-py", ARCHIVE, "svhn", "train_32x32.mat", "test_32x32.mat")
     inside = [path.name for path in root.rglob("*") if path.parent.name != "cifar-10-batches-py"]
-    return sorted(name for name in inside if name not in known)
+    return sorted(name for name in inside if name not in known and not name.endswith(".lock"))
 
 
 def test_an_archive_is_downloaded_and_unpacked(root, cifar):
@@ -165,7 +166,7 @@ def test_corrupted_content_is_refused_and_leaves_nothing(root, cifar):
     damaged = cifar[ARCHIVE][:-10] + b"corruption"
     with pytest.raises(DataError, match=rf"(?s){ARCHIVE}.*{right}.*{hashlib.md5(damaged).hexdigest()}"):
         get("cifar10", root, Site({ARCHIVE: damaged}))
-    assert [path for path in root.rglob("*") if path.is_file()] == []
+    assert [path for path in root.rglob("*") if path.is_file() and path.suffix != ".lock"] == []
     assert get("cifar10", root, Site(cifar)).state == "present"
 
 
@@ -209,6 +210,39 @@ def test_a_file_that_is_no_archive_is_refused(root, monkeypatch, content):
     expect(monkeypatch, "cifar10", {ARCHIVE: content})
     with pytest.raises(DataError, match="expected an archive"):
         get("cifar10", root, Site({ARCHIVE: content}))
+
+
+def test_a_file_that_is_far_too_large_is_not_downloaded(root, cifar, monkeypatch):
+    monkeypatch.setattr(_download, "MOST_BYTES", 1000)
+    with pytest.raises(DataError, match=rf"{ARCHIVE}: the server sends \d+ bytes or more, .*more than 1000"):
+        get("cifar10", root, Site(cifar))
+    assert leftovers(root) == []
+
+
+def test_a_download_ends_after_a_while(root, cifar, monkeypatch):
+    monkeypatch.setattr(_download, "MOST_SECONDS", -1)
+    with pytest.raises(DataError, match=r"took more than -1 seconds\. What came so far is kept"):
+        get("cifar10", root, Site(cifar))
+
+
+def test_a_link_in_the_place_of_a_part_is_not_followed(root, cifar):
+    root.mkdir()
+    (root / "precious").write_text("mine")
+    (root / f"{ARCHIVE}.part").symlink_to(root / "precious")
+    assert get("cifar10", root, Site(cifar)).state == "present"
+    assert (root / "precious").read_text() == "mine"
+
+
+def test_other_addresses_than_those_of_the_web_are_refused(root, cifar):
+    with pytest.raises(DataError, match=r"begin with http:// or https:// only"):
+        fetch("cifar10", root, base_url="file:///etc", progress=False)
+
+
+def test_two_commands_at_once_download_once(root, cifar):
+    with serving(Site(cifar)) as site, ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(fetch, "cifar10", root, site.url, False) for _ in range(2)]
+        assert {one.result().state for one in both} == {"present"}
+    assert site.asked == [""]
 
 
 def test_a_bar_is_shown_on_demand(root, svhn, capsys):

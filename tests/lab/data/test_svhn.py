@@ -48,7 +48,7 @@ WRONG = {
     "count": (lambda a: a | {"y": a["y"][:-1]}, "11 labels"),
     "zero": (lambda a: a | {"y": a["y"] - 1}, "12 labels from 0 to 9"),
     "no labels": (lambda a: a | {"y": a["y"][:0]}, "0 labels"),
-    "variables": (lambda a: {"X": a["X"], "z": a["y"]}, "X only"),
+    "variables": (lambda a: {"X": a["X"], "z": a["y"]}, "X, z only"),
     "text": (lambda a: a | {"X": "pictures"}, "shape"),
 }
 

@@ -159,3 +159,14 @@ def test_another_file_under_the_name_is_refused(tmp_path, content):
 def test_a_missing_file_is_named(tmp_path, name):
     with pytest.raises(ValueError, match="found no such file"):
         load_weights(small(1, 4), tmp_path / name)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1j])
+def test_weights_that_are_no_finite_real_numbers_are_refused(tmp_path, value):
+    network = nn.Linear(2, 2)
+    content = {"weight": torch.full((2, 2), value), "bias": torch.zeros(2)}
+    torch.save(content, tmp_path / "a.pt")
+    before = network.weight.clone()
+    with pytest.raises(ValueError, match=r"a\.pt: the weights should be finite real numbers.*1: weight"):
+        load_weights(network, tmp_path / "a.pt")
+    assert_close(network.weight, before)

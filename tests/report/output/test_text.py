@@ -43,7 +43,7 @@ def test_markdown():
 def test_latex_is_escaped_and_balanced():
     text = latex([SHEET])
     assert r"\caption{5\_o\_Clock \& 10 \%}" in text
-    assert r"A\_1|\textless{}b\textgreater{} & \textbf{1.50 $\pm$ 0.25} & [red]\$x\textasciicircum{}2\$ \\" in text
+    assert r"A\_1|\textless{}b\textgreater{} & \textbf{1.50 $\pm$ 0.25} & {[}red]\$x\textasciicircum{}2\$ \\" in text
     assert r"\begin{tabular}{@{}lrl@{}}" in text
     assert text.count("{") == text.count("}")
     assert [line for line in text.splitlines() if "rule" in line] == [r"\toprule", r"\midrule", r"\bottomrule"]

@@ -4,7 +4,7 @@ import pytest
 from report.made_records import dg_runs, finished_chart, ssl_runs
 from report.made_reports import report_on
 
-from arml.report.output.write import write
+from arml.report.output.write import _replace, write
 
 
 @pytest.mark.parametrize("most", [0, 2])
@@ -23,3 +23,11 @@ def test_files_of_a_report(tmp_path, most):
     titles = " ".join(sheet.title for sheet in report.sheets())
     for what in ("Labels needed", "A misleading source", "Final weights at different numbers", "Verdict"):
         assert what in titles
+
+
+def test_a_link_in_the_place_of_an_unfinished_file_is_not_followed(tmp_path):
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "page.html.part").symlink_to(tmp_path / "precious")
+    _replace(tmp_path / "page.html", "a page")
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert (tmp_path / "page.html").read_text() == "a page"

@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from arml.lab.bounds import check_network
 from arml.lab.data.preprocess import ImageNet, Scale
 from arml.lab.models.mlp import mlp
 from arml.lab.models.network import Trunk
@@ -45,6 +46,7 @@ def _random_trunk(name: str, example: torch.Size, bn_momentum: float, dropout: f
         kind, known = ("rows of a table", TABLE_NETWORKS) if is_table else ("images", IMAGE_NETWORKS)
         raise ValueError(f"{name!r} is no network for {kind}. Known: {known}.")
     features, depth, width, plain_features, mlp_features = (int(number or 0) for number in match.groups()[:5])
+    check_network(name, features=max(features, width, plain_features, mlp_features), layers=depth)
     if mlp_features:
         return mlp(example[0], mlp_features, dropout=dropout)
     if plain_features:

@@ -17,6 +17,10 @@ RETRIES = 4
 """Consecutive attempts without a new byte before a download fails."""
 PAUSE = 0.5
 """Seconds before a retry; doubled for every consecutive attempt without a new byte."""
+MOST_BYTES = 2**31
+"""Size of a file. The largest one in the registry has 182 million bytes."""
+MOST_SECONDS = 12 * 3600
+"""Time for all attempts together: a server that sends a byte now and then would hold a command for ever."""
 CHUNK = 1 << 16
 
 ReportBytes: TypeAlias = Callable[[int, int | None], None]
@@ -37,15 +41,19 @@ class Resumable:
     def __call__(self, url: str, output_file: str, pooch: object) -> None:
         """Downloads ``url`` and moves it to ``output_file`` once it is complete."""
         del pooch
+        if not url.startswith(("http://", "https://")):
+            raise DataError(f"{url}: files are downloaded from addresses that begin with http:// or https:// only.")
+        if self.part.is_symlink():
+            self.part.unlink()  # it would lead to another file
         with _bar(self.part.stem, self.progress) as show:
             self._insist(url, show)
         self.part.replace(output_file)
 
     def _insist(self, url: str, show: ReportBytes) -> None:
-        furthest, idle = _size(self.part), 0
+        furthest, idle, end = _size(self.part), 0, time.monotonic() + MOST_SECONDS
         while True:
             try:
-                return _continue(url, self.part, show)
+                return _continue(url, self.part, show, end)
             except (_CutError, URLError, HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
                 reached = _size(self.part)
                 # Counting only attempts without progress lets a long download survive any number of cuts.
@@ -60,20 +68,20 @@ class Resumable:
             time.sleep(PAUSE * 2**idle)
 
 
-def _continue(url: str, part: Path, show: ReportBytes) -> None:
+def _continue(url: str, part: Path, show: ReportBytes, end: float) -> None:
     """Makes one attempt: requests what is missing from ``part`` and appends it."""
     have = _size(part)
     headers = {"User-Agent": "arml", "Accept-Encoding": "identity"}
     if have:
         headers["Range"] = f"bytes={have}-"
     try:
-        response = urlopen(Request(url, headers=headers), timeout=30)
+        response = urlopen(Request(url, headers=headers), timeout=30)  # nosec B310 -- the scheme was checked
     except HTTPError as error:
         with error:
             _handle_http_error(url, part, error)
     else:
         with response:
-            _receive(response, part, have, show)
+            _receive(response, part, have, show, end)
 
 
 def _handle_http_error(url: str, part: Path, error: HTTPError) -> None:
@@ -92,7 +100,7 @@ def _handle_http_error(url: str, part: Path, error: HTTPError) -> None:
     raise _CutError(f"the server answered {error.code} ({error.reason})")
 
 
-def _receive(response: HTTPResponse, part: Path, have: int, show: ReportBytes) -> None:
+def _receive(response: HTTPResponse, part: Path, have: int, show: ReportBytes, end: float) -> None:
     begins = response.headers.get("Content-Range", "")
     if response.status == 206 and not begins.startswith(f"bytes {have}-"):
         part.unlink(missing_ok=True)
@@ -101,13 +109,29 @@ def _receive(response: HTTPResponse, part: Path, have: int, show: ReportBytes) -
         have = 0  # The server ignores Range and sends everything.
     length = response.headers.get("Content-Length")
     total = None if length is None else have + int(length)
+    _check_size(response.url, part, total or 0)
     with part.open("ab" if have else "wb") as file:
         while chunk := response.read(CHUNK):
             file.write(chunk)
             have += len(chunk)
             show(have, total)
+            _check_size(response.url, part, have)
+            if time.monotonic() > end:
+                raise DataError(
+                    f"{response.url}: the download took more than {MOST_SECONDS} seconds. What came so far is kept in "
+                    f"{part}: run the same command later to go on from there, or use another server with base_url."
+                )
     if total is not None and have < total:
         raise _CutError(f"the connection was cut after {have} of {total} bytes")
+
+
+def _check_size(url: str, part: Path, size: int) -> None:
+    if size > MOST_BYTES:
+        part.unlink(missing_ok=True)
+        raise DataError(
+            f"{url}: the server sends {size} bytes or more, and no file of a data set has more than {MOST_BYTES}. "
+            "It is another file: use another server with base_url."
+        )
 
 
 def _size(path: Path) -> int:

@@ -3,10 +3,12 @@
 import hashlib
 import os
 import re
+import stat
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -14,6 +16,8 @@ from filelock import FileLock
 from torch import Tensor
 
 from arml.lab.data.base import DataError
+from arml.lab.data.checksums import SummedWriter, verify
+from arml.lab.data.limits import most_pixels
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 ReportCount: TypeAlias = Callable[[int, int], None]
@@ -21,6 +25,9 @@ ReportCount: TypeAlias = Callable[[int, int], None]
 
 FORMAT = 1
 """Version of the files in the cache; a new number makes every old file useless, so that all are made again."""
+MOST_BLOCKS = 64
+"""Blocks of 4 MiB that are compared with their checksums when an array is opened; it takes a tenth of a second.
+`arml data check --cache` compares all of them."""
 CHUNK = 256
 """Images decoded between two calls of ``progress``, so that memory does not grow with the data set."""
 
@@ -75,7 +82,8 @@ def keep_array(
 
     It is in ``folder/name-<key>.npy``, and the tensor is a mapping of that file. Memory holds what is in use, once for
     all processes. Arrays of the same name and another key are removed. Concurrent processes wait for the one that
-    writes. Changes to the tensor do not reach the file.
+    writes. Changes to the tensor do not reach the file. Blocks of the file have checksums; a damaged array is made
+    again, with a warning.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{key}.npy"
@@ -105,12 +113,16 @@ def _key(files: Sequence[Path], size: int, crop: int | None) -> str:
             found = path.stat()
         except OSError as error:
             raise _image_error(path, error) from error
+        if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for ever
+            raise _image_error(path, OSError("no regular file"))
         digest.update(repr((str(path).removeprefix(base), found.st_size, found.st_mtime_ns)).encode())
     return digest.hexdigest()[:16]
 
 
 def _map_array(path: Path, shape: tuple[int, ...], dtype: type[np.generic]) -> Tensor | None:
     """The array in the file; ``None`` if it is missing or incomplete, so that it is made again."""
+    if not _is_sound(path):
+        return None
     try:
         # "c": changes stay in memory. torch would warn about a read-only mapping.
         array = np.load(path, mmap_mode="c")
@@ -119,17 +131,33 @@ def _map_array(path: Path, shape: tuple[int, ...], dtype: type[np.generic]) -> T
     return torch.from_numpy(array) if array.shape == shape and array.dtype == dtype else None
 
 
+def _is_sound(path: Path) -> bool:
+    """Whether the file is there with its checksums, and none of the blocks that are looked at is damaged."""
+    if not path.is_file() or (found := verify(path, MOST_BLOCKS)) is None:
+        return False
+    if found.damaged:
+        warnings.warn(
+            f"{path}: {len(found.damaged)} of {found.read} blocks do not have their checksum. The array is made again. "
+            "If this happens more often, check the disk.",
+            stacklevel=4,
+        )
+    return not found.damaged
+
+
 def _write(
     path: Path, shape: tuple[int, ...], dtype: type[np.generic], chunks: Iterable[Array], progress: ReportCount
 ) -> None:
     """Writes the array. It gets its name once all of it is on disk; an interruption leaves nothing behind."""
     unfinished = path.with_suffix(".part")
     try:
-        with unfinished.open("wb") as file:
+        unfinished.unlink(missing_ok=True)  # it may be a link to another file
+        with unfinished.open("xb") as file:
+            summed = SummedWriter(file)
             description = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
             # Piece by piece, not through a mapping: a full disk then raises an error and does not kill the process.
-            np.lib.format.write_array_header_1_0(file, description)
-            _write_chunks(file, shape[0], chunks, progress)
+            np.lib.format.write_array_header_1_0(summed, description)
+            _write_chunks(summed, shape[0], chunks, progress)
+            summed.finish()
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
@@ -137,7 +165,7 @@ def _write(
         unfinished.unlink(missing_ok=True)
 
 
-def _write_chunks(file: BinaryIO, count: int, chunks: Iterable[Array], progress: ReportCount) -> None:
+def _write_chunks(file: SummedWriter, count: int, chunks: Iterable[Array], progress: ReportCount) -> None:
     done = 0
     for chunk in chunks:
         file.write(chunk.tobytes())
@@ -159,13 +187,25 @@ def _centre(path: Path, size: int, crop: int | None) -> Array:
 
     try:
         with Image.open(path) as image:
+            _check_pixels(path, *image.size)
             side = min(*image.size, crop or min(image.size))
             left, top = ((length - side) // 2 for length in image.size)
             square = image.convert("RGB").crop((left, top, left + side, top + side))
+    except DataError:
+        raise
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
         raise _image_error(path, error) from error
     # Pillow's filters average all pixels that fall into one, so that a smaller image has no jagged edges.
     return np.asarray(square.resize((size, size), Image.Resampling.BILINEAR)).transpose(2, 0, 1)
+
+
+def _check_pixels(path: Path, width: int, height: int) -> None:
+    """Refuses an image that would take too much memory, before it is decoded."""
+    if width * height > most_pixels():
+        raise DataError(
+            f"{path}: expected an image of at most {most_pixels()} pixels, found {width} x {height}. Make it smaller, "
+            "or allow more with the environment variable ARML_MOST_PIXELS."
+        )
 
 
 def _image_error(path: Path, error: Exception) -> DataError:

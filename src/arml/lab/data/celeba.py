@@ -11,6 +11,7 @@ import torch
 
 from arml.lab.data.base import DataError, file_error
 from arml.lab.data.cache import ReportCount, decode_images, report_nothing
+from arml.lab.data.limits import read_list
 from arml.lab.data.targets import Examples, Rows, Target
 
 ATTRIBUTES, PARTITION, IMAGES = "list_attr_celeba.txt", "list_eval_partition.txt", "img_align_celeba"
@@ -104,7 +105,7 @@ def _read_partition(path: Path) -> dict[str, str]:
 def _lines(path: Path, expected: str) -> list[str]:
     """The lines of a text file, without empty ones at its end."""
     try:
-        lines = path.read_text(encoding="utf-8").rstrip().splitlines()
+        lines = read_list(path).rstrip().splitlines()
     except FileNotFoundError as error:
         raise _error(path, expected, "no such file") from error
     except (OSError, UnicodeDecodeError) as error:

@@ -6,9 +6,12 @@ import zlib
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from filelock import FileLock
+
 from arml.lab.data._download import Resumable
 from arml.lab.data._registry import REGISTRY, Remote, find_dataset
 from arml.lab.data.base import DataError
+from arml.lab.data.checksums import verify
 
 
 class Status(NamedTuple):
@@ -49,11 +52,16 @@ def fetch(name: str, root: Path, base_url: str | None = None, progress: bool = T
         return before
     if dataset.by_hand:
         raise DataError(f"{dataset.by_hand} The data folder is {root}.")
-    for remote in dataset.files:
-        _download(name, remote, root, base_url, progress)
-        if remote.unpacks_to:
-            _unpack(root / remote.path, remote.unpacks_to, root)
-    after = _status(name, root)
+    root.mkdir(parents=True, exist_ok=True)
+    with FileLock(root / f".{name}.lock"):  # another command may be at it: wait, and take what it has fetched
+        after = _status(name, root)
+        if after.state == "present":
+            return after
+        for remote in dataset.files:
+            _download(name, remote, root, base_url, progress)
+            if remote.unpacks_to:
+                _unpack(root / remote.path, remote.unpacks_to, root)
+        after = _status(name, root)
     if after.state != "present":
         raise DataError(f"{name} was downloaded to {root} but cannot be read. {after.note}")
     return after
@@ -78,6 +86,24 @@ def check(name: str, root: Path) -> str:
     return "\n  ".join(lines)
 
 
+def check_cache(folder: Path) -> str:
+    """Reads all decoded images in ``folder`` and compares every block with its checksum.
+
+    Raises a :class:`DataError` that names the damaged files.
+    """
+    found = {path: verify(path) for path in sorted(folder.glob("*.npy"))}
+    lines = [f"{folder}: {len(found)} arrays of images, made by earlier runs"]
+    lines += [f"{path.name}: {one.blocks} blocks, all sound" for path, one in found.items() if one and not one.damaged]
+    broken = [
+        f"{path} ({'no checksums' if one is None else f'{len(one.damaged)} of {one.blocks} blocks'})"
+        for path, one in found.items()
+        if one is None or one.damaged
+    ]
+    if broken:
+        raise DataError(f"Damaged: {', '.join(broken)}. Remove these files; the next run makes them again.")
+    return "\n  ".join(lines)
+
+
 def _status(name: str, root: Path) -> Status:
     dataset = find_dataset(name)
     where = dataset.where(root)
@@ -90,7 +116,9 @@ def _status(name: str, root: Path) -> Status:
 
 
 def _holds_files(folder: Path) -> bool:
-    return folder.is_dir() and any(path.is_file() and path.suffix != ".part" for path in folder.rglob("*"))
+    return folder.is_dir() and any(
+        path.is_file() and path.suffix not in (".part", ".lock") for path in folder.rglob("*")
+    )
 
 
 def _download(name: str, remote: Remote, root: Path, base_url: str | None, progress: bool) -> None:

@@ -18,6 +18,7 @@ from arml.lab.data.domain_set import (
     divide_tree,
     image_tree,
 )
+from arml.lab.data.limits import read_list
 
 DOMAINS = ("art_painting", "cartoon", "photo", "sketch")
 CLASSES = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
@@ -143,7 +144,7 @@ def _read(path: Path, domain: str, files: Mapping[str, Path]) -> _List:
 
 def _rows(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8").rstrip().splitlines()
+        return read_list(path).rstrip().splitlines()
     except FileNotFoundError as error:
         raise _error(path, "a list of images, as for the other parts and domains", "no such file") from error
     except (OSError, UnicodeDecodeError) as error:

@@ -1,19 +1,15 @@
 """SVHN: 73 257 training and 26 032 test images of house numbers, 3 x 32 x 32 (Netzer et al., 2011)."""
 
-import struct
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from arml.lab.data._matlab import read_matlab
 from arml.lab.data.base import DataError, Dataset, Images, file_error
 
 FILES = ["train_32x32.mat", "test_32x32.mat"]
-
-# What scipy raises for bytes that are not a MATLAB file, or only the beginning of one.
-_UNREADABLE = (OSError, EOFError, ValueError, TypeError, LookupError, NotImplementedError, struct.error, zlib.error)
 
 
 def load(root: Path) -> Dataset:
@@ -44,18 +40,15 @@ def _read(path: Path) -> Images:
 
 
 def _variables(path: Path) -> dict[str, Any]:
-    from scipy.io import loadmat, matlab  # here, so that reading CIFAR-10 does not need scipy
-
     expected = "a MATLAB 5 file with images X and labels y"
     if not path.is_file():
         raise _error(path, expected, "no such file")
     try:
-        variables: dict[str, Any] = loadmat(path, variable_names=["X", "y"])
-    except (*_UNREADABLE, matlab.MatReadError) as error:
+        variables = read_matlab(path, ("X", "y"))
+    except (OSError, ValueError) as error:
         raise _error(path, expected, f"a damaged or different file ({error})") from error
     if not {"X", "y"} <= set(variables):
-        names = ", ".join(name for name in variables if not name.startswith("__")) or "neither"
-        raise _error(path, expected, f"{names} only")
+        raise _error(path, expected, f"{', '.join(variables) or 'neither'} only")
     return variables
 
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from arml.lab.data.base import DataError
+from arml.lab.data.limits import check_inflated_size
 from arml.lab.data.targets import Examples, Target
 
 # pandas and scikit-learn are imported where they are used, so that image data sets do not need them.
@@ -128,6 +129,7 @@ def _read(path: Path) -> "pd.DataFrame":
     read = _readers()[_suffix(path).lower()]
     if not path.is_file():
         raise DataError(f"{path}: expected a table, found no such file.")
+    check_inflated_size(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", ParserWarning)  # otherwise cells of a line that is too long are dropped

@@ -43,6 +43,12 @@ def load_weights(trunk: nn.Module, path: Path) -> None:
             f"{_list_some(unexpected)}. Of another shape: {_list_some(misshapen)}. Choose the network that the file "
             "was made with, or another file."
         )
+    odd = [name for name in found if not _is_finite(found[name])]
+    if odd:
+        raise ValueError(
+            f"{path}: the weights should be finite real numbers. Other values are in: {_list_some(odd)}. Use a file "
+            "from before the training diverged."
+        )
     trunk.load_state_dict(found, strict=False)  # counters may be missing
 
 
@@ -86,6 +92,10 @@ def _strip_prefixes(name: str, wanted: Mapping[str, Tensor]) -> str:
     while name not in wanted and name.startswith(PREFIXES):
         name = name.split(".", 1)[1]
     return name
+
+
+def _is_finite(value: Tensor) -> bool:
+    return not value.is_complex() and not value.is_quantized and bool(torch.isfinite(value.to_dense()).all())
 
 
 def _list_some(names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
 from arml.lab.run import Line, Run, Subject
-from arml.lab.trace import Record, Recorded, result
+from arml.lab.trace import Record, Recorded, divergence, result
 from arml.report.titles import MAIN_ONLY, order
 
 
@@ -30,6 +30,8 @@ class Comparison:
     unfinished: dict[Line, int] = field(default_factory=lambda: defaultdict(int))
     """Runs without a result that may still be in progress."""
     failed: dict[Line, int] = field(default_factory=lambda: defaultdict(int))
+    diverged: dict[Line, int] = field(default_factory=lambda: defaultdict(int))
+    """Runs that ended because a loss or the network was not finite."""
     begun: dict[Line, set[int]] = field(default_factory=lambda: defaultdict(set))
     """Seeds with a record, with or without a result."""
     runs: list[Run] = field(default_factory=list)
@@ -95,7 +97,8 @@ def _add(comparison: Comparison, one: Recorded, failed: bool) -> None:
     comparison.begun[line].add(one.run.seed)
     by_seed = comparison.finished.setdefault(line, {})
     if outcome is None:
-        (comparison.failed if failed else comparison.unfinished)[line] += 1
+        ended = comparison.failed if failed else comparison.unfinished
+        (ended if divergence(one.records) is None else comparison.diverged)[line] += 1
         return
     # Several runs with the same line and seed are points of a grid: the best one on validation examples counts.
     new, old = Finished(one, outcome), by_seed.get(one.run.seed)

@@ -1,15 +1,19 @@
 """Paths -> records, and the files that cannot be used, with the reason."""
 
-import json
 import math
+import os
+import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from arml.lab.run import Run
-from arml.lab.trace import Record, Recorded, read, result
+from arml.lab.trace import Record, Recorded, divergence, read, result
+from arml.report.data.schema import check_record
 
 RECORD, FAILURE = "record.jsonl", "failure.txt"
+LARGEST_RECORD, LARGEST_LINE, LARGEST_TAIL = 2**28, 2**24, 2**14
+"""Bytes of a record, of a line, and at the end of a failure that are read. Larger records are skipped."""
 MOST_STEPS = 200
 """Recorded steps kept of a run, evenly spread: a curve needs no more, and a thousand runs fit into memory."""
 
@@ -50,14 +54,14 @@ def files(paths: Iterable[Path]) -> list[Path]:
     found: dict[Path, Path] = {}
     for path in paths:
         inside = [path] if path.is_file() else sorted(p for name in (RECORD, FAILURE) for p in path.rglob(name))
-        found |= {p.resolve(): p for p in inside if p.name != FAILURE or not p.with_name(RECORD).exists()}
+        found |= {Path(os.path.realpath(p)): p for p in inside if p.name != FAILURE or not p.with_name(RECORD).exists()}
     return list(found.values())
 
 
 def _try_add(path: Path, found: Collected, kept: dict[Run, tuple[Path, int]]) -> None:
     try:
         _add(path, found, kept)
-    except (ValueError, KeyError, TypeError, OSError) as error:
+    except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError, AttributeError, OSError) as error:
         found.skipped.append((path, _reason(error).removeprefix(f"{path} ")))
 
 
@@ -65,14 +69,29 @@ def _add(path: Path, found: Collected, kept: dict[Run, tuple[Path, int]]) -> Non
     if path.name == FAILURE:
         found.skipped.append((path, f"the run failed before its first record: {_last_line(path)}"))
     else:
-        _add_record(path, _thin(_check(_read(path))), found, kept)
+        _add_record(path, _thin(check_record(_read(path))), found, kept)
 
 
 def _read(path: Path) -> Recorded:
+    size = _check_regular(path)
+    if size > LARGEST_RECORD:
+        raise ValueError(f"it has {size} bytes; records of at most {LARGEST_RECORD} are read")
     with path.open("rb") as file:
-        if not file.readline().endswith(b"\n"):
+        first = file.readline(LARGEST_LINE)
+        if not first.endswith(b"\n"):
             raise ValueError("it is empty, or its first line is cut off")
+        while line := file.readline(LARGEST_LINE):
+            if len(line) == LARGEST_LINE:
+                raise ValueError(f"it has a line of more than {LARGEST_LINE} bytes")
     return read(path)
+
+
+def _check_regular(path: Path) -> int:
+    """The size of a regular file; reading anything else, such as a pipe or a device, might never end."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("it is no regular file")
+    return found.st_size
 
 
 def _add_record(path: Path, new: Recorded, found: Collected, kept: dict[Run, tuple[Path, int]]) -> None:
@@ -89,31 +108,11 @@ def _add_record(path: Path, new: Recorded, found: Collected, kept: dict[Run, tup
         found.recorded.append(new)
     kept[new.run] = (path, place)
     found.failed.pop(new.run, None)
-    failure = path.with_name(FAILURE)
-    if result(new.records) is None and failure.exists():
+    failure, ended = path.with_name(FAILURE), divergence(new.records)
+    if ended is not None:
+        found.failed[new.run] = f"diverged at step {ended['step']}: {ended['diverged']['reason']}"
+    elif result(new.records) is None and failure.exists():
         found.failed[new.run] = _last_line(failure)
-
-
-def _check(recorded: Recorded) -> Recorded:
-    """Returns ``recorded``; refuses files with a valid first line and other lines that are no records."""
-    for number, record in enumerate(recorded.records, start=2):
-        if not isinstance(record, dict) or not isinstance(record.get("step"), int):
-            raise ValueError(f"line {number} is no record of a step: {json.dumps(record)[:60]}")
-    outcome = result(recorded.records)
-    if outcome is not None and not _is_result(outcome):
-        raise ValueError(f"its result has numbers that are missing or no numbers: {json.dumps(outcome)[:120]}")
-    recorded.run.subject(), recorded.run.line()  # runs of another version may lack fields that these need
-    return recorded
-
-
-def _is_result(outcome: Record) -> bool:
-    errors = [outcome.get("test_error"), outcome.get("validation_error")]
-    weights = outcome.get("weights")
-    return isinstance(weights, dict) and all(_is_number(value) for value in [*errors, *weights.values()])
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _thin(recorded: Recorded) -> Recorded:
@@ -125,11 +124,15 @@ def _thin(recorded: Recorded) -> Recorded:
         for record in (steps[::-1][::stride][::-1] if stride else [])
     ]
     outcome = result(recorded.records)
-    return recorded._replace(records=[*kept, *([] if outcome is None else [outcome])])
+    ended = divergence(recorded.records)
+    return recorded._replace(records=[*kept, *(line for line in (outcome, ended) if line is not None)])
 
 
 def _last_line(path: Path) -> str:
-    lines = path.read_text(errors="replace").strip().splitlines()
+    size = _check_regular(path)
+    with path.open("rb") as file:
+        file.seek(max(0, size - LARGEST_TAIL), os.SEEK_SET)
+        lines = file.read(LARGEST_TAIL).decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else "no reason is given"
 
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from arml.lab.run import Subject
+from arml.report.output.visible import show_controls
 from arml.report.tables.answer_text import AnswerText
 from arml.report.tables.results import result_sheet
 from arml.report.tables.rows import Row
@@ -43,20 +44,24 @@ def print_sheets(sheets: Sequence[Sheet], console: Console) -> None:
         console.print(make_table(sheet if console.width >= WIDE else sheet.narrow()))
         for note in sheet.notes:
             if note not in common:
-                console.print(note, highlight=False, markup=False)
+                console.print(show_controls(note), highlight=False, markup=False)
     for note in common:
-        console.print(note, highlight=False, markup=False)
+        console.print(show_controls(note), highlight=False, markup=False)
 
 
 def make_table(sheet: Sheet) -> Table:
     """The sheet as a table of rich."""
-    table = Table(title=escape(sheet.title))
+    table = Table(title=_escape(sheet.title))
     for column, heading in enumerate(sheet.headings):
-        table.add_column(escape(heading), justify="left" if sheet.is_text(column) else "right")
+        table.add_column(_escape(heading), justify="left" if sheet.is_text(column) else "right")
     for row in sheet.rows:
         table.add_row(*(_cell_markup(cell) for cell in row))
     return table
 
 
 def _cell_markup(cell: Cell) -> str:
-    return f"[bold]{escape(cell.text)}[/bold]" if cell.strong else escape(cell.text)
+    return f"[bold]{_escape(cell.text)}[/bold]" if cell.strong else _escape(cell.text)
+
+
+def _escape(words: str) -> str:
+    return escape(show_controls(words))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from arml.report.output.visible import show_controls
 from arml.report.tables.sheet import Cell, Sheet
 
 _LATEX = {
@@ -18,6 +19,7 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    "[": "{[}",  # after the end of a row it would begin an option
     "±": r"$\pm$",
     "Π": r"$\Pi$",
     "≤": r"$\leq$",
@@ -53,7 +55,7 @@ def escape_markdown(words: str) -> str:
     >>> print(escape_markdown("5_o_Clock|<b>"))
     5\_o\_Clock\|&lt;b&gt;
     """
-    words = " ".join(words.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    words = show_controls(" ".join(words.split())).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_|\[\]])", r"\\\1", words)
 
 
@@ -118,7 +120,7 @@ def escape_latex(words: str) -> str:
     >>> print(escape_latex("5_o_Clock & 10 % ± 1"))
     5\_o\_Clock \& 10 \% $\pm$ 1
     """
-    return "".join(_LATEX.get(character, character) for character in " ".join(words.split()))
+    return "".join(_LATEX.get(character, character) for character in show_controls(" ".join(words.split())))
 
 
 def _emphasise(content: str, cell: Cell, before: str, after: str) -> str:

@@ -22,5 +22,7 @@ def write(report: Report, folder: Path, *, most_figures: int, reload_every: floa
 def _replace(path: Path, content: str) -> None:
     """Writes the file whole or not at all: a browser may be reading it."""
     unfinished = path.with_name(f"{path.name}.part")
-    unfinished.write_text(content, encoding="utf-8")
+    unfinished.unlink(missing_ok=True)  # it may be a link to another file
+    with unfinished.open("x", encoding="utf-8") as file:
+        file.write(content)
     unfinished.replace(path)

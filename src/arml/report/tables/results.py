@@ -58,7 +58,7 @@ def _measure_cells(row: Row, name: str) -> list[Cell]:
 
 
 def _remarks(row: Row) -> list[str]:
-    counts = {"unfinished": row.unfinished, "failed": row.failed, "missing": row.missing}
+    counts = {"unfinished": row.unfinished, "failed": row.failed, "diverged": row.diverged, "missing": row.missing}
     return [f"+{number} {what}" for what, number in counts.items() if number]
 
 

@@ -30,6 +30,8 @@ class Row(NamedTuple):
     """Runs that have started and have no result yet."""
     failed: int
     """Runs that ended without a result."""
+    diverged: int
+    """Runs that ended because a loss or the network was not finite."""
     missing: int
     """Seeds that other lines have and this one lacks."""
     protocols: tuple[str, ...]
@@ -73,6 +75,7 @@ def _row(comparison: Comparison, line: Line) -> Row:
         {task: summarise([*by_seed.values()]) for task, by_seed in comparison.weights(line).items()},
         comparison.unfinished[line],
         comparison.failed[line],
+        comparison.diverged[line],
         comparison.num_missing_seeds(line),
         comparison.protocols(line),
         paper_figure(comparison.subject, line),
@@ -119,6 +122,7 @@ def as_json(tables: Mapping[Subject, Sequence[Row]]) -> list[dict[str, object]]:
             "weights": {name: _summary_json(summary) for name, summary in row.weights.items()},
             "unfinished": row.unfinished,
             "failed": row.failed,
+            "diverged": row.diverged,
             "missing": row.missing,
             "protocols": row.protocols,
             "paper": row.paper,

@@ -63,8 +63,8 @@ class LocalEngine:
         for worker in self._workers:
             worker.process.terminate()
         deadline = time.monotonic() + seconds
-        for worker in self._workers:
-            worker.process.join(max(0.0, deadline - time.monotonic()))
+        while any(worker.job is not None for worker in self._workers) and time.monotonic() < deadline:
+            self.poll(0.1)  # a worker that reports has its checkpoint on disk
         self.close()
 
     def close(self) -> None:

@@ -15,8 +15,7 @@ def main() -> int:
         sys.stderr.write(f"arml: the command line needs the package {missing.name}: pip install 'arml[lab]'\n")
         return 2
     except KeyboardInterrupt:  # importing takes seconds
-        sys.stderr.write("arml: stopped before it began.
-")
+        sys.stderr.write("arml: stopped before it began.\n")
         return 130
 
 

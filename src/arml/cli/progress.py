@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -16,6 +17,9 @@ from rich.progress import (
 )
 
 from arml.report.output.visible import show_controls
+
+if TYPE_CHECKING:
+    from arml.lab.data.cache import ReportCount
 
 
 def say(console: Console, *lines: str) -> None:

@@ -24,7 +24,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from arml.lab.data.batches import AttributeBatches, Sampler
-from arml.lab.data.table import scaler_of, target_of
+from arml.lab.data.table import target_of
+from arml.lab.data.table_features import scaler_of
 from arml.lab.data.targets import Target
 from arml.lab.learners.joint_targets import JointTargets, MainTarget, no_augmentation
 from arml.lab.models.mlp import mlp

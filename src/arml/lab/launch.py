@@ -5,6 +5,7 @@ from pathlib import Path
 
 from arml.lab.build import Folders, build, complete
 from arml.lab.environment import data_folder
+from arml.lab.fit import fit, is_simple
 from arml.lab.run import Run, is_done
 from arml.lab.trace import Record, read, result
 from arml.lab.train import Watch, train
@@ -35,6 +36,12 @@ def train_run(
     if is_done(folder):
         return result(read(folder / "record.jsonl").records) or {}
     folders = Folders(data_folder() if data_dir is None else Path(data_dir), Path(out) / "cache")
+    return _train_or_fit(run, folders, folder, resume=resume, watch=watch)
+
+
+def _train_or_fit(run: Run, folders: Folders, folder: Path, *, resume: bool, watch: Watch = lambda _: None) -> Record:
+    if is_simple(run):
+        return fit(run, folders, folder, watch=watch)
     return train(run, build(run, folders), folder, resume=resume, watch=watch)
 
 
@@ -45,7 +52,7 @@ def train_in_worker(run: Run, folder: Path, *, data_dir: Path) -> None:
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        train(run, build(run, Folders(data_dir, folder.parent / "cache")), folder, resume=True)
+        _train_or_fit(run, Folders(data_dir, folder.parent / "cache"), folder, resume=True)
     if caught:
         texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
         (folder / "warnings.txt").write_text("\n".join(texts) + "\n")

@@ -1,10 +1,11 @@
 """A run as plain data that can be hashed, recorded and repeated: what the runs of all settings have in common."""
 
+import csv
 import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
@@ -59,8 +60,8 @@ class Run(ABC):
     """Number of training steps."""
     network: str = "small-32"
     """small-FEATURES or plain-FEATURES such as small-32, wrn-DEPTH-WIDTH such as wrn-28-2, resnet18; mlp-FEATURES."""
-    optimizer: Literal["adam", "sgd"] = "adam"
-    """Adam, or stochastic gradient descent with momentum."""
+    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
+    """Adam, AdamW, which decays weights apart from the gradient, or stochastic gradient descent with momentum."""
     lr: float | None = 0.003
     """Step size of the optimiser; none: the learner's own, from its paper."""
     momentum: float = 0.9
@@ -137,6 +138,10 @@ class Run(ABC):
         """What networks, and points of a grid, are chosen by on validation examples. Less is better."""
         return metrics["error"]
 
+    def overlap(self) -> float:
+        """Test rows over other rows where seeds divide the same rows again and again; 0: seeds count as independent."""
+        return 0.0
+
     def protocol(self) -> str:
         """In words: which network is tested, and on what."""
         return "the network with the least error on validation examples is tested, once"
@@ -155,13 +160,20 @@ def check_at_least(run: Run, least: float, names: Sequence[str]) -> None:
             raise ValueError(f"`{name}` should be at least {least}. Got {value!r}.")
 
 
-def split_names(names: Sequence[str]) -> tuple[str, ...]:
+def split_names(names: Sequence[str], known: Collection[str] = ()) -> tuple[str, ...]:
     """Splits names that were given one by one or with commas between them.
+
+    A name that is ``known`` as it is, or in double quotes, may contain commas.
 
     >>> split_names(["age,ward", "height"])
     ('age', 'ward', 'height')
+    >>> split_names(["height, cm", "age"], known=["age", "height, cm"])
+    ('height, cm', 'age')
+    >>> split_names(['"height, cm",age'])
+    ('height, cm', 'age')
     """
-    return tuple(part.strip() for name in names for part in name.split(",") if part.strip())
+    parts = [[name] if name in known else next(csv.reader([name], skipinitialspace=True), []) for name in names]
+    return tuple(part.strip() for group in parts for part in group if part.strip())
 
 
 def is_done(folder: Path) -> bool:

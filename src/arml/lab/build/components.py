@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from torch.optim import SGD, Adam, Optimizer
+from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from arml.convergence import Convergence
 from arml.lab.build.method_file import method_facts
@@ -24,10 +24,11 @@ R = TypeVar("R", bound=Run)
 
 
 def make_optimizer(run: Run, network: Network, lr: float) -> Optimizer:
-    """Adam, or stochastic gradient descent with momentum."""
+    """Adam, AdamW, or stochastic gradient descent with momentum."""
     if run.optimizer == "sgd":
         return SGD(network.parameters(), lr, momentum=run.momentum, weight_decay=run.weight_decay, fused=True)
-    return Adam(network.parameters(), lr, weight_decay=run.weight_decay, fused=True)
+    adam = AdamW if run.optimizer == "adamw" else Adam
+    return adam(network.parameters(), lr, weight_decay=run.weight_decay, fused=True)
 
 
 def settle_method(run: R) -> R:

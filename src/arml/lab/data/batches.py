@@ -155,6 +155,19 @@ class AttributeBatches(Batches[AttributeBatch]):
         return AttributeBatch(x, self.y[main], aux_x, self.aux_y[aux])
 
 
+class RepeatedBatches(AttributeBatches):
+    """The same batches with every example several times in succession, once for each network of an ensemble."""
+
+    def __init__(self, *given: Tensor, times: int, **others: Any) -> None:
+        """``times`` is the number of networks; everything else is as for :class:`AttributeBatches`."""
+        super().__init__(*given, **others)
+        self.times = times
+
+    def next(self) -> AttributeBatch:
+        """The examples of the next step."""
+        return AttributeBatch(*(part.repeat_interleave(self.times, dim=0) for part in super().next()))
+
+
 class DomainBatch(NamedTuple):
     """The images of one step, from the target and from every source."""
 

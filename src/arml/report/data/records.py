@@ -107,7 +107,7 @@ def _check(recorded: Recorded) -> Recorded:
 
 
 def _is_result(outcome: Record) -> bool:
-    errors = [outcome.get("test_error"), outcome.get("validation_error")]
+    errors = [outcome.get("test_error"), outcome.get("validation_error", 0.0)]  # there may be no validation labels
     weights = outcome.get("weights")
     return isinstance(weights, dict) and all(_is_number(value) for value in [*errors, *weights.values()])
 

@@ -88,7 +88,7 @@ def _difference_without(comparison: Comparison, line: Line, task: str) -> Summar
     for full in (line, comparison.reference[line]):
         left_out = comparison.errors(full._replace(variant=f"without {task}"))
         if left_out:
-            return paired_difference(left_out, comparison.errors(full))
+            return paired_difference(left_out, comparison.errors(full), overlap=comparison.overlap())
     return None
 
 

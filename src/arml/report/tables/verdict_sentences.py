@@ -17,9 +17,9 @@ def overall_sentences(found: Verdicts) -> list[str]:
     name, errors = line_title(line), comparison.errors(line)
     if len(errors) < 2:
         return [f"{name} has only one finished seed: no conclusion is possible."]
-    uniform = paired_difference(errors, comparison.errors(comparison.reference[line]))
+    uniform = paired_difference(errors, comparison.errors(comparison.reference[line]), overlap=comparison.overlap())
     main_only = comparison.main_only_line()
-    alone = paired_difference(errors, comparison.errors(main_only)) if main_only else None
+    alone = paired_difference(errors, comparison.errors(main_only), overlap=comparison.overlap()) if main_only else None
     return [_uniform_sentence(name, uniform), _main_only_sentence(name, alone)]
 
 

@@ -136,6 +136,7 @@ ORDER = {
         "settings",
     ],
     "arml.lab.suite": ["run_world"],
+    "arml.sklearn": ["labels", "folds", "training", "estimators"],
     "arml.report": ["titles", "data", "tables", "charts", "commands", "contents", "output"],
     "arml.report.data": [
         "summary",

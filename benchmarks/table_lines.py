@@ -2,7 +2,7 @@
 
     python benchmarks/table_lines.py DATA --tables held-out --seeds 2 --out runs
 
-DATA holds ``emotions.csv``, ``enb.csv``, ``edm.csv``, ``oes97.csv`` and ``osales.csv`` (Mulan); the other tables ship
+DATA holds ``emotions.csv``, ``enb.csv``, ``edm.csv`` and ``oes97.csv`` (Mulan); the other tables ship
 with scikit-learn. The recipe of the network was chosen on the tables called dev, and on no other.
 """
 
@@ -50,7 +50,6 @@ TABLES = {
         "edm": Columns("DFlow", ("DGap",)),
         "breast_cancer": Columns("target", ("mean area", "worst concave points", "mean texture")),
         "iris": Columns("target", ("petal width (cm)",)),
-        "osales": Columns("Outcome_M6", ("Outcome_M5", "Outcome_M7", "Outcome_M1"), 401),
         "oes97": Columns(
             "13008_Purchasing_Managers",
             ("15014_Industrial_Production_Managers", "21114_Accountants_and_Auditors", "27108_Psychologists"),

@@ -23,7 +23,7 @@ def table(tmp_path):
 
 
 def test_a_missing_table_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"no file nowhere\.csv"):
+    with pytest.raises(ValueError, match=r"nowhere\.csv"):
         complete(MultiLabel(dataset="table", table="nowhere.csv", main="a", aux=("b",)))
     with pytest.raises(ValueError, match="needs --table FILE"):
         complete(MultiLabel(dataset="table", main="a", aux=("b",)))
@@ -126,7 +126,7 @@ def test_a_table_holds_back_no_labels_unless_a_network_is_chosen(table, tmp_path
     assert len(parts.batches.samplers["main"].pool) == 20
     batch = parts.batches.next()
     assert torch.equal(batch.x[0::2], batch.x[1::2]), "every row twice, for two networks"
-    chosen = make(complete(base), tmp_path)
+    chosen = make(complete(replace(base, network="mlp-16")), tmp_path)
     assert len(chosen.batches.samplers["main"].pool) == 16
     for more in ({"learner": "forkmerge", "method": "uniform"}, {"method": "grid-1"}):
         assert complete(replace(last, **more)).select == "average_precision", "these need a choice"

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped, unused-ignore]
 import tyro
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
 from arml.lab import run_all
 from arml.lab.build import complete
 from arml.lab.experiments.multi_label_runs import cpu
-from arml.lab.run_kinds import MultiLabel
+from arml.lab.run import Run
 from arml.lab.trace import read, result
 from arml.report.titles import line_title
 
@@ -83,7 +83,7 @@ def find_file(name: str, options: Options) -> Path:
     return path
 
 
-def make_runs(options: Options) -> Iterator[MultiLabel]:
+def make_runs(options: Options) -> Iterator[Run]:
     """All runs, seed by seed, so that an unfinished comparison can already be read."""
     for seed in range(options.seeds):
         for name, columns in TABLES[options.tables].items():

@@ -143,7 +143,8 @@ class MultiLabel(Run):
     def protocol(self) -> str:
         """The best network on validation examples, by the measure that ``select`` names."""
         if self.select == "last":
-            return f"the network of the last step is tested; {FOLDS} seeds in a row test every labelled row once"
+            # Simple models fit to all labels; a network stops at its last step. Either is tested as it then is.
+            return f"the model at the end of training is tested; {FOLDS} seeds in a row test every labelled row once"
         if self.select == "error":
             return super().protocol()
         measure = {"average_precision": "average precision", "auc": "AUC"}[self.select]

@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 
+from arml.lab.data.table import load
 from arml.lab.data.table_files import TableRemark, read_table
 
 SEPARATED = {
@@ -20,9 +21,9 @@ SEPARATED = {
 def test_the_separator_is_found_and_named(tmp_path, case):
     name, text, separator = SEPARATED[case]
     (tmp_path / name).write_text(text)
-    with pytest.warns(TableRemark, match="columns are separated by"):
-        table = read_table(tmp_path / name)
+    table = read_table(tmp_path / name)
     assert table.separator == separator
+    assert not table.is_usual
     assert table.frame.shape == (text.count("\n") - 1, 2)
 
 
@@ -37,4 +38,12 @@ USUAL = {
 @pytest.mark.parametrize("case", USUAL)
 def test_the_usual_separator_needs_no_remark(tmp_path, case):
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(USUAL[case].encode()))
-    assert read_table(tmp_path / "t.csv.gz").separator == ","
+    table = read_table(tmp_path / "t.csv.gz")
+    assert table.separator == ","
+    assert table.is_usual
+
+
+def test_another_separator_is_named_where_the_table_is_used(tmp_path):
+    (tmp_path / "t.csv").write_text("m;x\n0;1\n1;2\n")
+    with pytest.warns(TableRemark, match=r"t\.csv: columns are separated by ';'"):
+        load(tmp_path / "t.csv", main="m", aux=[])

@@ -17,7 +17,7 @@ from arml.lab.data.table_features import (
     remark_left_out,
     remark_many_values,
 )
-from arml.lab.data.table_files import TableFile, TableRemark, read_table, remark_once, table_suffix
+from arml.lab.data.table_files import SEPARATORS, TableFile, TableRemark, read_table, remark_once, table_suffix
 from arml.lab.data.targets import Examples, Target
 
 __all__ = ["MOST_CLASSES", "TableRemark", "column_names", "load", "target_of"]
@@ -58,6 +58,8 @@ def load(path: Path, *, main: str, aux: Sequence[str], features: Sequence[str] =
             another text in every row, free text, row numbers, neither numbers nor text.
     """
     table, remark = read_table(path), partial(remark_once, path)
+    if not table.is_usual:
+        remark(f"{path.name}: columns are separated by {SEPARATORS[table.separator]}.")
     _check_names(list(table.frame.columns), main, aux, features)
     targets = {name: target_of(name, _cells(table, name, remark)) for name in (main, *aux)}
     chosen = (

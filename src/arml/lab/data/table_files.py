@@ -41,6 +41,8 @@ class TableFile(NamedTuple):
     """At least one row; the names of the columns are texts, all different, without spaces around them."""
     separator: str
     """The mark between columns; empty for a format that has none."""
+    is_usual: bool = True
+    """Whether that is the mark that the file's name promises."""
 
 
 def read_table(path: Path) -> TableFile:
@@ -87,9 +89,7 @@ def _read_text(path: Path, usual: str) -> TableFile:
     frame = read(low_memory=False)
     # pandas renames a second column "y" to "y.1", and it would become a feature under that name.
     frame.columns = [name.strip() or ours for name, ours in zip(names, frame.columns, strict=True)]
-    if separator != usual:
-        remark_once(path, f"{path.name}: columns are separated by {SEPARATORS[separator]}.")
-    return TableFile(frame, separator)
+    return TableFile(frame, separator, is_usual=separator == usual)
 
 
 def _find_separator(path: Path, usual: str) -> str:

@@ -67,7 +67,7 @@ def fold_labels(main: Target, *, labels: float | None, seed: int, folds: int, ch
 
     >>> main = Target(torch.tensor([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, torch.nan]), classes=("no", "yes"))
     >>> [fold_labels(main, labels=4, seed=seed, folds=5).test.tolist() for seed in range(5)]
-    [[4, 9], [5, 6], [0, 7], [1, 8], [2, 3]]
+    [[1, 4], [0, 7], [5, 8], [3, 6], [2, 9]]
     """
     _check(main, labels)
     _check_folds(main, folds)

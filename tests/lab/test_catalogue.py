@@ -25,6 +25,7 @@ from arml.lab.catalogue import (
 from arml.lab.experiments import domain_runs, multi_label_runs, semi_supervised_runs
 from arml.lab.run import Run
 from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised, Suite
+from arml.lab.simple_models import SIMPLE_MODELS
 from arml.lab.train import descend, losses_of
 from arml.report.titles import ARMLS, FIXED, line_title, uses_labels
 
@@ -35,7 +36,10 @@ SMALL = {
     "dg": Domains(network="plain-8", batch_source=4, batch_target=4),
     "suite": Suite(world="digits-one-helps-mlp", helpful=("plain",), network="mlp-8", batch_main=4, batch_aux=4),
 }
-EVERY_LEARNER = [(setting, name) for setting, learners in LEARNERS.items() for name in learners]
+EVERY_LEARNER = [
+    (setting, name) for setting, learners in LEARNERS.items() for name, facts in learners.items() if not facts.simple
+]
+"""Learners with a network."""
 
 
 class Trunk:
@@ -90,7 +94,11 @@ def test_the_paper_of_a_learner_is_in_its_docstring(setting, name, tmp_path):
 
 @pytest.mark.parametrize("setting", LEARNERS)
 def test_the_builder_makes_every_learner(setting):
-    assert list(BUILDERS[setting].LEARNERS) == list(LEARNERS[setting])
+    assert [(setting, name) for name in BUILDERS[setting].LEARNERS] == [
+        one for one in EVERY_LEARNER if one[0] == setting
+    ]
+    simple = [name for name, facts in LEARNERS[setting].items() if facts.simple]
+    assert simple == (list(SIMPLE_MODELS) if setting == "mlc" else [])
 
 
 @pytest.mark.parametrize(("setting", "name"), EVERY_LEARNER)

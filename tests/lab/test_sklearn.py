@@ -19,10 +19,11 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from arml import ARML, Fixed, Uniform
-from arml.sklearn import AuxiliaryClassifier, AuxiliaryRegressor
+from arml.sklearn import AuxiliaryClassifier, AuxiliaryRegressor, LabelledFold
 
 DOCS = Path(__file__).parents[2] / "docs" / "sklearn.md"
-QUICK = {"steps": 40, "lr": 0.03}
+SMALL = {"n_fits": 1, "networks": 2}
+QUICK = {"steps": 40, "lr": 0.03, "pieces": 2, "dropout": 0.0, **SMALL}
 BOTH = pytest.mark.parametrize("estimator", [AuxiliaryClassifier, AuxiliaryRegressor])
 
 
@@ -40,12 +41,12 @@ def table(rows=60, seed=0):
 
 
 def quick(estimator=AuxiliaryClassifier, **settings):
-    return estimator(**{"steps": 30, "lr": 0.02, "random_state": 0, **settings})
+    return estimator(**{"steps": 30, "lr": 0.02, "random_state": 0, **SMALL, **settings})
 
 
 def test_weight_goes_to_the_target_that_helps_and_the_path_ends_there():
     X, y, aux = table(200)
-    model = AuxiliaryClassifier(method=ARML(), random_state=0, steps=300, every=5).fit(X, y, aux)
+    model = AuxiliaryClassifier(method=ARML(), random_state=0, steps=300, every=5, n_fits=1).fit(X, y, aux)
     assert model.weights_path_.shape == (60, 2)
     assert_array_equal(model.weights_path_[-1], list(model.aux_weights_.values()))
     assert model.aux_weights_["aux0"] > 1.5 > 0.5 > model.aux_weights_["aux1"]
@@ -66,8 +67,8 @@ def test_the_main_target_counts_too():
     """Rows with a main label decide what is predicted; rows without one do not."""
     X, y, aux = table(100)
     few = np.where(np.arange(100) < 50, y, np.nan)
-    model = AuxiliaryClassifier(random_state=0, steps=200).fit(X, few, aux)
-    flipped = AuxiliaryClassifier(random_state=0, steps=200).fit(X, 1 - few, aux)
+    model = AuxiliaryClassifier(random_state=0, steps=200, **SMALL).fit(X, few, aux)
+    flipped = AuxiliaryClassifier(random_state=0, steps=200, **SMALL).fit(X, 1 - few, aux)
     assert model.score(X[50:], y[50:]) > 0.9
     assert flipped.score(X[50:], y[50:]) < 0.1
 
@@ -77,7 +78,7 @@ def test_without_auxiliary_targets_there_are_no_weights():
     model = quick().fit(X, y)
     assert model.aux_weights_ == {}
     assert model.weights_path_.shape == (0, 0)
-    assert list(model.network_.heads) == ["class"]
+    assert list(model.networks_[0].heads) == ["class"]
 
 
 def test_weights_of_zero_are_no_auxiliary_targets():
@@ -92,12 +93,12 @@ def test_weights_of_zero_are_no_auxiliary_targets():
 
 @BOTH
 def test_rows_without_any_label_change_nothing(estimator):
-    """They still decide how features are standardised, so that is switched off."""
+    """They still decide how features are standardised and cut into pieces, so that is switched off."""
     X, y, aux = table()
     y, aux = y.astype(float), aux.copy()
     y[40:], aux[40:] = np.nan, np.nan
-    whole = quick(estimator, standardize=False).fit(X, y, aux)
-    part = quick(estimator, standardize=False).fit(X[:40], y[:40], aux[:40])
+    whole = quick(estimator, standardize=False, pieces=0).fit(X, y, aux)
+    part = quick(estimator, standardize=False, pieces=0).fit(X[:40], y[:40], aux[:40])
     assert_array_equal(whole.predict(X), part.predict(X))
     assert whole.aux_weights_ == part.aux_weights_
 
@@ -171,9 +172,9 @@ def test_columns_decide_what_is_asked_about_them():
     model = quick().fit(X, y, aux)
     assert list(model.aux_weights_) == list(aux.columns)
     outputs = {"two": 1, "kinds": 5, "many": 1, "size": 1, "text": 3, "flag": 1}
-    assert model.network_.heads["aux"].out_features == sum(outputs.values())
+    assert model.networks_[0].heads["aux"].out_features == sum(outputs.values())
     for name, expected in outputs.items():
-        assert quick(steps=1).fit(X, y, aux[[name]]).network_.heads["aux"].out_features == expected
+        assert quick(steps=1).fit(X, y, aux[[name]]).networks_[0].heads["aux"].out_features == expected
 
 
 def test_numbers_among_objects_are_numbers():
@@ -183,7 +184,7 @@ def test_numbers_among_objects_are_numbers():
     objects = mixed.to_numpy()
     assert objects.dtype == object
     model = quick().fit(X, y, objects)
-    assert model.network_.heads["aux"].out_features == 3
+    assert model.networks_[0].heads["aux"].out_features == 3
     assert quick().fit(X, y.astype(object)).classes_.dtype.kind == "i"
     assert quick(AuxiliaryRegressor).fit(X, objects[:, 0]).score(X, objects[:, 0]) > 0
 
@@ -228,8 +229,8 @@ def test_a_fitted_model_survives_a_pickle():
 def test_settings_reach_the_training():
     X, y, aux = table()
     model = quick().set_params(hidden=7, layers=3, every=4, method=Uniform()).fit(X, y, aux)
-    assert model.network_.heads["class"].in_features == 7
-    assert [name for name in dict(model.network_.trunk.named_children()) if "linear" in name][-1] == "linear3"
+    assert model.networks_[0].heads["class"].in_features == 7
+    assert [name for name in dict(model.networks_[0].trunk.named_children()) if "linear" in name][-1] == "linear3"
     assert model.weights_path_.shape == (8, 2)
     assert model.aux_weights_ == {"aux0": 1, "aux1": 1}
     moved = [quick(aux_scale=scale).fit(X, y, aux).aux_weights_["aux0"] for scale in (0.1, 1)]
@@ -238,13 +239,15 @@ def test_settings_reach_the_training():
 
 def test_the_step_size_falls_to_zero_and_decay_shrinks_parameters(monkeypatch):
     X, y, aux = table()
-    seen, step = [], torch.optim.Adam.step
-    monkeypatch.setattr(torch.optim.Adam, "step", lambda self: (seen.append(self.param_groups[0]["lr"]), step(self)))
+    seen, step = [], torch.optim.AdamW.step
+    monkeypatch.setattr(torch.optim.AdamW, "step", lambda self: (seen.append(self.param_groups[0]["lr"]), step(self)))
     quick(steps=4, lr=0.1).fit(X, y, aux)
     assert seen == pytest.approx([0.1, 0.075, 0.05, 0.025])
     lengths = [
-        sum(float(p.detach().square().sum()) for p in quick(weight_decay=decay).fit(X, y, aux).network_.parameters())
-        for decay in (0, 1)
+        sum(
+            float(p.detach().square().sum()) for p in quick(weight_decay=decay).fit(X, y, aux).networks_[0].parameters()
+        )
+        for decay in (0, 5)
     ]
     assert lengths[1] < lengths[0] / 2
 
@@ -291,6 +294,88 @@ def test_routing_through_a_pipeline():
         search = GridSearchCV(pipeline, {"auxiliaryclassifier__hidden": [4, 8]}, cv=2, error_score="raise")
         search.fit(X, y, aux=aux)
     assert set(search.best_estimator_[-1].aux_weights_) == {"aux0", "aux1"}
+
+
+def test_several_fits_are_averaged_and_their_spread_is_known():
+    X, y, aux = table()
+    both = quick(n_fits=2, method=ARML(lr=0.5)).fit(X, y, aux)
+    assert len(both.networks_) == 2
+    outputs = [network(both._inputs(X)).detach().numpy()[:, 0] for network in both.networks_]
+    assert not np.allclose(*outputs, atol=1e-3)
+    assert_allclose(both.decision_function(X), np.mean(outputs, axis=0))
+    first = quick(n_fits=1, method=ARML(lr=0.5)).fit(X, y, aux)
+    a = first.aux_weights_["aux0"]
+    b = 2 * both.aux_weights_["aux0"] - a  # the mean is of this one and the first
+    assert both.aux_weights_std_["aux0"] == pytest.approx(abs(a - b) / 2**0.5)
+    assert both.aux_weights_std_["aux0"] > 0
+    assert np.isnan(first.aux_weights_std_["aux0"])
+
+
+def test_methods_have_names():
+    X, y, aux = table()
+    named, made = (quick(method=method).fit(X, y, aux) for method in ("arml", ARML()))
+    assert named.aux_weights_ == made.aux_weights_
+    assert quick(method="agreement").fit(X, y, aux).aux_weights_ == quick().fit(X, y, aux).aux_weights_
+    with pytest.raises(ValueError, match=r"Unknown `method` 'amrl'. Did you mean 'arml'.* Known: uniform"):
+        quick(method="amrl").fit(X, y, aux)
+    with pytest.raises(ValueError, match="Unknown `method`"):
+        quick(method="arml_full").fit(X, y)
+
+
+def test_verbose_prints_ten_lines_per_fit(capsys):
+    X, y, aux = table()
+    quick(n_fits=2, verbose=1, steps=20).fit(X, y, aux)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 20
+    assert re.fullmatch(r"fit 2 of 2, step 20 of 20: main loss \d\.\d+; weights aux0 \d\.\d\d, aux1 .*", lines[-1])
+    quick().fit(X, y)
+    assert not capsys.readouterr().out
+
+
+def test_auxiliary_labels_are_aligned_on_the_index():
+    X, y, aux = table()
+    rows = pd.DataFrame(X).rename(lambda row: f"row {row}").rename(columns=str)
+    labels = pd.DataFrame(aux, index=rows.index, columns=["a", "b"])
+    expected = quick().fit(rows, y, labels).decision_function(rows)
+    turned = quick().fit(rows, y, labels[::-1]).decision_function(rows)
+    assert_array_equal(turned, expected)
+    assert_array_equal(quick().fit(rows, y, aux).decision_function(rows), expected)  # no index: by position
+    with pytest.raises(ValueError, match=r"different rows: .*\[0, 1, 2\].*'row 0'"):
+        quick().fit(rows, y, labels.reset_index(drop=True))
+
+
+def test_minus_one_is_asked_about():
+    X, y, aux = table()
+    semi = np.where(np.arange(60) < 40, y, -1)
+    with pytest.raises(ValueError, match=r"Does -1 in `y` mean a missing label.* -1, 0, 1.*`missing=-1`"):
+        quick().fit(X, semi, aux)
+    missing = quick(missing=-1).fit(X, semi, aux)
+    expected = quick().fit(X, np.where(semi < 0, np.nan, semi), aux)
+    assert missing.classes_.tolist() == [0, 1]
+    assert_array_equal(missing.decision_function(X), expected.decision_function(X))
+    assert missing.score(X, semi) == expected.score(X[:40], y[:40])
+    assert quick(missing=None).fit(X, semi, aux).classes_.tolist() == [-1, 0, 1]
+    assert quick().fit(X, 2 * y - 1, aux).classes_.tolist() == [-1, 1]
+    with pytest.raises(ValueError, match="Does -1 in column 'aux0' of `aux`"):
+        quick().fit(X, y, semi[:, None])
+
+
+def test_a_search_over_partly_labelled_rows():
+    X, y, aux = table()
+    few = np.where(np.arange(60) % 3 == 0, y, np.nan)
+    folds = LabelledFold(4)
+    tested = np.concatenate([test for _, test in folds.split(X, few)])
+    assert sorted(tested) == list(range(0, 60, 3))
+    for train, test in folds.split(X, few):
+        assert set(train) | set(test) == set(range(60))
+        assert not set(train) & set(test)
+        assert set(few[test]) == {0, 1}
+    search = GridSearchCV(quick(steps=10), {"method": ["arml", "uniform"]}, cv=folds, error_score="raise")
+    search.fit(X, few, aux=aux)
+    assert search.n_splits_ == 4
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    with pytest.raises(ValueError, match="3 of 60 rows have a label, too few for 4 folds"):
+        next(folds.split(X, np.where(np.arange(60) < 3, y, np.nan)))
 
 
 def test_names_of_features():
@@ -347,6 +432,10 @@ SETTINGS = {
     "every": 0,
     "aux_scale": 0,
     "method": ARML,
+    "dropout": 1,
+    "pieces": -1,
+    "networks": 0,
+    "n_fits": 0,
 }
 
 
@@ -376,7 +465,7 @@ def test_nothing_is_predicted_before_something_is_learned():
 
 def test_a_score_needs_labels():
     model = quick().fit(X, Y)
-    with pytest.raises(ValueError, match=r"None of the 60 rows.*StratifiedKFold"):
+    with pytest.raises(ValueError, match=r"None of the 60 rows.*LabelledFold"):
         model.score(X, NONE)
     weights = np.arange(60.0)
     expected = ((model.predict(X) == Y) * weights).sum() / weights.sum()

@@ -9,6 +9,7 @@ from rich.console import Console
 from arml.cli.options import Train
 from arml.cli.progress import bar, count_bar, plain_warnings, say
 from arml.lab.build import Folders, build, complete
+from arml.lab.fit import fit, is_simple
 from arml.lab.hardware import choose_device
 from arml.lab.launch import hold_folder
 from arml.lab.processes import join_processes
@@ -47,17 +48,25 @@ def _run_in_process(command: Train[Run], device: torch.device, console: Console)
             outcome = result(read(folder / "record.jsonl").records) or {}
         else:
             torch.set_num_threads(command.threads)
-            with plain_warnings(console), count_bar("reading data", console) as count:
-                parts = build(run, Folders(command.data_dir, root.local / "cache"), count, device=device)
-            outcome = _train_with_progress(run, parts, root, console, resume=command.resume)
+            outcome = _train_or_fit(command, run, root, device, console)
     say(console, f"test error {outcome['test_error']:.2f} % (last step {outcome['test_error_last']:.2f} %)")
-    say(console, f"step {outcome['step']}, validation error {outcome['validation_error']:.2f} %; {run.protocol()}")
+    validation = f"validation error {outcome['validation_error']:.2f} %; " if "validation_error" in outcome else ""
+    say(console, f"step {outcome['step']}, {validation}{run.protocol()}")
     for name, value in _other_metrics(outcome).items():
         say(console, f"test {name} {value:.2f}")
     if outcome["weights"]:
         say(console, "weights " + _format_weights(outcome))
     say(console, f"record {folder / 'record.jsonl'}; curves: tensorboard --logdir {folder}")
     return 0
+
+
+def _train_or_fit(command: Train[Run], run: Run, root: RunsRoot, device: torch.device, console: Console) -> Record:
+    folders = Folders(command.data_dir, root.local / "cache")
+    with plain_warnings(console), count_bar("reading data", console) as count:
+        if is_simple(run):
+            return fit(run, folders, root.local / run.name())
+        parts = build(run, folders, count, device=device)
+    return _train_with_progress(run, parts, root, console, resume=command.resume)
 
 
 def _train_with_progress(run: Run, parts: Parts[Any], root: RunsRoot, console: Console, *, resume: bool) -> Record:
@@ -73,7 +82,8 @@ def _train_with_progress(run: Run, parts: Parts[Any], root: RunsRoot, console: C
                     _format_weights(record),
                 )
             elif "test_error" not in record:
-                latest["error"] = f"validation error {record['validation_error']:.1f} %"
+                if "validation_error" in record:
+                    latest["error"] = f"validation error {record['validation_error']:.1f} %"
                 if not console.is_terminal:  # a log file shows no bar
                     say(console, f"step {record['step']}  " + "  ".join(latest.values()))
             done = max(record["step"], progress.tasks[0].completed)

@@ -60,6 +60,8 @@ class LearnerFacts:
     """Whether it has auxiliary tasks that a method weights."""
     main_only: bool = False
     """Whether it sees the main task alone."""
+    simple: bool = False
+    """Whether it is a model of scikit-learn without a network, for tables."""
     trains_on_main: bool = True
     """Whether labels of the main task train the network; if not, they can only steer the weights."""
     paper: str = ""
@@ -184,6 +186,10 @@ LEARNERS: dict[str, dict[str, LearnerFacts]] = {
         "main_only": LearnerFacts("Main task only", main_only=True),
         "joint": LearnerFacts("All targets", weighted=True),
         "forkmerge": LearnerFacts("ForkMerge (two branches)", paper="Jiang et al., NeurIPS 2023"),
+        "linear": LearnerFacts("Logistic or ridge regression, main labels alone", simple=True),
+        "forest": LearnerFacts("Random forest, main labels alone", simple=True),
+        "stacking": LearnerFacts("Regression on inputs and predicted auxiliaries (stacking)", simple=True),
+        "aux_inputs": LearnerFacts("Regression with the auxiliary columns as inputs, known at prediction", simple=True),
     },
     "dg": {
         "main_only": LearnerFacts("Main task only", main_only=True),

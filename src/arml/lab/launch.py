@@ -7,6 +7,7 @@ from pathlib import Path
 
 from arml.lab.build import Folders, build, complete
 from arml.lab.environment import data_folder
+from arml.lab.fit import fit, is_simple
 from arml.lab.folder_lock import lock_folder
 from arml.lab.hardware import choose_device
 from arml.lab.journal import Watch
@@ -47,6 +48,8 @@ def train_run(
         if is_done(folder):
             return result(read(folder / RECORD).records) or {}
         folders = Folders(data_folder() if data_dir is None else Path(data_dir), root.local / "cache")
+        if is_simple(run):
+            return fit(run, folders, folder, watch=watch)
         parts = build(run, folders, device=place)
         return train(run, parts, folder, resume=resume, watch=watch, after_checkpoint=lambda: root.push(run.name()))
 
@@ -86,9 +89,13 @@ def train_in_worker(
             return
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            with explain_shortages(folder):
-                parts = build(run, Folders(data_dir, folder.parent / "cache"), device=choose_device(device))
-            train(run, parts, folder, resume=True, stop=stop, after_checkpoint=lambda: root.push(folder.name))
+            folders = Folders(data_dir, folder.parent / "cache")
+            if is_simple(run):
+                fit(run, folders, folder)
+            else:
+                with explain_shortages(folder):
+                    parts = build(run, folders, device=choose_device(device))
+                train(run, parts, folder, resume=True, stop=stop, after_checkpoint=lambda: root.push(folder.name))
         if caught:
             texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
             (folder / "warnings.txt").write_text("\n".join(texts) + "\n")

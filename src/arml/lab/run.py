@@ -64,8 +64,8 @@ class Run(ABC):
     """Number of training steps."""
     network: str = "small-32"
     """small-FEATURES or plain-FEATURES such as small-32, wrn-DEPTH-WIDTH such as wrn-28-2, resnet18; mlp-FEATURES."""
-    optimizer: Literal["adam", "sgd"] = "adam"
-    """Adam, or stochastic gradient descent with momentum."""
+    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
+    """Adam, AdamW, which decays weights apart from the gradient, or stochastic gradient descent with momentum."""
     lr: float | None = 0.003
     """Step size of the optimiser; none: the learner's own, from its paper."""
     momentum: float = 0.9
@@ -153,6 +153,10 @@ class Run(ABC):
     def score(self, metrics: Mapping[str, float]) -> float:
         """What networks, and points of a grid, are chosen by on validation examples. Less is better."""
         return metrics["error"]
+
+    def overlap(self) -> float:
+        """Test rows over other rows where seeds divide the same rows again and again; 0: seeds count as independent."""
+        return 0.0
 
     def protocol(self) -> str:
         """In words: which network is tested, and on what."""

@@ -21,6 +21,9 @@ else:  # the catalogue is the only list of names; the command line reads its cho
     DomainsName = Literal[tuple(LEARNERS["dg"])]
     SuiteName = Literal[tuple(LEARNERS["suite"])]
 
+FOLDS = 5
+"""Parts of a user's table: each seed is tested on one of them, so that as many seeds test every labelled row once."""
+
 
 @dataclass(frozen=True)
 class SemiSupervised(Run):
@@ -93,9 +96,10 @@ class MultiLabel(Run):
     """For a table: columns to learn from, separated by spaces or commas; none: all that are not targets."""
     learner: MultiLabelName = "joint"
     """Learn all targets (joint), the main one alone (main_only), or merge networks of both again and again (forkmerge).
-    Only the losses of joint are weighted by --method."""
+    Only the losses of joint are weighted by --method. The others are models of scikit-learn, without a network."""
     labels: float | None = 50.0
-    """Training labels of the main target: a number, a share below 1, or none for all of them."""
+    """Labels of the main target: a number, a share below 1, or none for all of them. For a table, all that are used
+    for learning and for choosing a network; else training labels."""
     batch_main: int = 32
     """Examples with a main label per step."""
     batch_aux: int = 64
@@ -108,8 +112,11 @@ class MultiLabel(Run):
     """Fingerprint of that file, filled in: a changed file makes another run."""
     dropout: float = 0.0
     """For mlp: share of features dropped at random in training."""
-    select: Literal["error", "average_precision", "auc"] = "average_precision"
-    """Measure that chooses the network on validation examples; numeric targets have only the error."""
+    pieces: int = 0
+    """For mlp: pieces in which the network also sees each number; see arml.lab.data.piecewise."""
+    select: Literal["last", "error", "average_precision", "auc"] = "average_precision"
+    """Measure that chooses the network on validation examples; numeric targets have only the error. last: the network
+    of the last step, which needs no validation labels. For a table, other choices hold back a fifth of --labels."""
 
     def subject(self) -> Subject:
         """Data set, main target and number of labels."""
@@ -126,8 +133,12 @@ class MultiLabel(Run):
         return Line("joint", "uniform")
 
     def measure(self) -> str:
-        """The measure named by ``select``."""
-        return self.select
+        """The measure named by ``select``; the error if the last network counts."""
+        return "error" if self.select == "last" else self.select
+
+    def overlap(self) -> float:
+        """One fold of a table is tested, the others are not; other data sets count as if seeds drew new examples."""
+        return 1 / (FOLDS - 1) if self.table else 0.0
 
     def score(self, metrics: Mapping[str, float]) -> float:
         """The measure named by ``select``; the error for targets that have no other, such as numbers."""
@@ -135,6 +146,9 @@ class MultiLabel(Run):
 
     def protocol(self) -> str:
         """The best network on validation examples, by the measure that ``select`` names."""
+        if self.select == "last":
+            # Simple models fit to all labels; a network stops at its last step. Either is tested as it then is.
+            return f"the model at the end of training is tested; {FOLDS} seeds in a row test every labelled row once"
         if self.select == "error":
             return super().protocol()
         measure = {"average_precision": "average precision", "auc": "AUC"}[self.select]

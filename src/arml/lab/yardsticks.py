@@ -48,10 +48,17 @@ def measure_yardsticks(few: Labelled, test: Labelled, *, numeric: bool = False) 
     answers, labels = _answer(_fit(few, numeric), test), test.y[test.rows].double()
     if numeric:
         squares = (answers - labels).square().mean() / labels.var(correction=0)
-        return {"ridge_regression": 100 * float(squares), "mean": 100.0}
-    most = int(labels.long().bincount().max()) / len(labels)
+        return {"ridge_regression": 100 * float(squares), **measure_constant(test, numeric=True)}
     wrong = (answers != labels).double().mean()
-    return {"logistic_regression": 100 * float(wrong), "most_frequent_class": 100 * (1 - most)}
+    return {"logistic_regression": 100 * float(wrong), **measure_constant(test)}
+
+
+def measure_constant(test: Labelled, *, numeric: bool = False) -> dict[str, float]:
+    """The error in % on the ``test`` examples of always answering their most frequent class, or their mean."""
+    if numeric:
+        return {"mean": 100.0}
+    labels = test.y[test.rows].long()
+    return {"most_frequent_class": 100 * (1 - int(labels.bincount().max()) / len(labels))}
 
 
 def _fit(few: Labelled, numeric: bool) -> Any:

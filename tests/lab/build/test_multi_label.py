@@ -1,5 +1,7 @@
 """A run with many targets becomes data, learner and batches."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from cli.typed import arml
@@ -9,6 +11,7 @@ from lab.parts import make
 from arml.lab.build import Folders
 from arml.lab.build.multi_label import complete
 from arml.lab.build.settings import check_data
+from arml.lab.data.table_files import TableRemark
 from arml.lab.experiments.multi_label_runs import Table
 from arml.lab.run_kinds import MultiLabel
 from arml.lab.train import descend, losses_of
@@ -20,7 +23,7 @@ def table(tmp_path):
 
 
 def test_a_missing_table_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"no file nowhere\.csv"):
+    with pytest.raises(ValueError, match=r"nowhere\.csv"):
         complete(MultiLabel(dataset="table", table="nowhere.csv", main="a", aux=("b",)))
     with pytest.raises(ValueError, match="needs --table FILE"):
         complete(MultiLabel(dataset="table", main="a", aux=("b",)))
@@ -51,7 +54,8 @@ def test_several_mains_of_a_table_are_no_features_of_each_other(table, tmp_path)
     base = complete(
         MultiLabel(dataset="table", table=str(table), aux=("twin",), main="", network="mlp-16", labels=None)
     )
-    runs = Table(mains=("ill,third",), methods=("uniform",), main_only=False, without=("twin",)).runs(base, seeds=1)
+    lines = Table(mains=("ill,third",), methods=("uniform",), main_only=False, simple=False, without=("twin",))
+    runs = lines.runs(base, seeds=1)
     assert [(run.main, run.aux) for run in runs if not run.leave_out] == [
         ("ill", ("twin", "third")),
         ("third", ("twin", "ill")),
@@ -111,3 +115,41 @@ def test_forkmerge_needs_other_targets_and_weights_none(table):
     assert complete(MultiLabel(learner="forkmerge")).method == "uniform"
     with pytest.raises(ValueError, match="forkmerge has no losses that a method weights"):
         complete(MultiLabel(learner="forkmerge", method="adaloss"))
+
+
+def test_a_table_holds_back_no_labels_unless_a_network_is_chosen(table, tmp_path):
+    base = MultiLabel(dataset="table", table=str(table), main="ill", aux=("score", "third"), labels=20)
+    last = complete(replace(base, select="last", network="mlp-16x2"))
+    parts = make(last, tmp_path)
+    assert parts.score is None
+    assert parts.validation(parts.network.eval()) == {}
+    assert len(parts.batches.samplers["main"].pool) == 20
+    batch = parts.batches.next()
+    assert torch.equal(batch.x[0::2], batch.x[1::2]), "every row twice, for two networks"
+    chosen = make(complete(replace(base, network="mlp-16")), tmp_path)
+    assert len(chosen.batches.samplers["main"].pool) == 16
+    for more in ({"learner": "forkmerge", "method": "uniform"}, {"method": "grid-1"}):
+        assert complete(replace(last, **more)).select == "average_precision", "these need a choice"
+    assert last.overlap() == 0.25
+    assert MultiLabel().overlap() == 0
+
+
+def test_what_the_labels_are_used_for_is_said(table, tmp_path):
+    run = complete(MultiLabel(dataset="table", table=str(table), main="ill", aux=("score",), labels=20, select="last"))
+    with pytest.warns(TableRemark) as warned:
+        make(replace(run, network="mlp-8"), tmp_path)
+    lines = [str(warning.message) for warning in warned]
+    assert lines[0] == (
+        "40 of 120 rows have a label of 'ill'. Each seed uses 20 of them: 20 for learning, none for choosing a "
+        "network. It is tested on 8 others, and 5 seeds in a row test every labelled row once."
+    )
+    assert lines[1].startswith("One auxiliary column, 'score': a weighting has nothing to share out")
+
+
+def test_columns_may_have_commas_and_dashes(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('"price, net",-x,m,a\n' + "".join(f"{i * i},{i % 3},{i % 2},{i * 7 % 5}\n" for i in range(40)))
+    run = MultiLabel(dataset="table", table=str(path), main="m", aux=("price, net", "-x,a"), labels=None)
+    with pytest.raises(ValueError, match="no column is left"):
+        make(complete(run), tmp_path)
+    assert complete(complete(run)).aux == ("price, net", "-x", "a")

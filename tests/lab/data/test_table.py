@@ -3,7 +3,7 @@
 import gzip
 import math
 import warnings
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import torch
 from torch.testing import assert_close
 
 from arml.lab.data import DataError, table
+from arml.lab.data.table_files import TableRemark
 
 CSV = """\
 ill,smoker,grade,age,town,height,weight
@@ -127,16 +128,14 @@ def test_numbers_far_from_zero_keep_their_differences(tmp_path):
 
 def test_text_among_numbers_is_refused_by_default_too(tmp_path):
     """Even if every text is another one, so that it might pass for an identifier."""
-    with pytest.raises(ValueError, match=r"Column 'age' holds numbers and also text such as '\?'"):
-        table.load(written(tmp_path, "m,age,x\n0,30,1\n1,?,2\n1,41,3\n"), main="m", aux=[])
+    with pytest.raises(ValueError, match=r"Column 'age' holds numbers and also text such as 'old'"):
+        table.load(written(tmp_path, "m,age,x\n0,30,1\n1,old,2\n1,41,3\n"), main="m", aux=[])
 
 
-def test_columns_of_no_use_are_left_out_with_one_warning(tmp_path):
+def test_columns_of_no_use_are_left_out_with_a_line_for_each_reason(tmp_path):
     frame = pd.DataFrame(
         {
             "main": [0, 1, 0, 1],
-            "day": [datetime(2020, 1, day) for day in (1, 2, 3, 4)],
-            "iso": ["2020-01-01", None, "2020-01-03", "2020-01-03"],
             "same": [3, 3, None, 3],
             "empty": [None] * 4,
             "id": ["a", "b", None, "d"],
@@ -148,14 +147,15 @@ def test_columns_of_no_use_are_left_out_with_one_warning(tmp_path):
         }
     )
     frame.to_parquet(tmp_path / "t.parquet")
-    with pytest.warns(UserWarning, match="Left out of the features") as warned:
+    with pytest.warns(TableRemark) as warned:
         examples = table.load(tmp_path / "t.parquet", main="main", aux=[])
+    advice = "left out. --features names the columns to learn from."
     assert [str(warning.message) for warning in warned] == [
-        "Left out of the features: day (dates), iso (dates), same (one value only), empty (one value only), "
-        "id (another text in every row), Unnamed: 0 (no name), list (neither numbers nor text), "
-        "byte (neither numbers nor text)."
+        f"Columns 'list', 'byte': neither numbers nor text, {advice}",
+        f"Columns 'same', 'empty': one value only, {advice}",
+        f"Column 'id': a different text in every row, {advice}",
+        f"Column 'Unnamed: 0': no name, {advice}",
     ]
-    assert warned[0].filename == __file__
     assert examples.inputs(torch.arange(4)).shape == (4, 3)  # x; yes and missing
 
 
@@ -165,7 +165,8 @@ def test_the_same_warning_comes_once_for_a_table(tmp_path):
         warnings.simplefilter("always")
         shapes = {table.load(path, main="m", aux=[]).inputs(torch.arange(2)).shape for path in paths}
     assert shapes == {(2, 1)}
-    assert [str(warning.message) for warning in warned] == ["Left out of the features: same (one value only)."] * 2
+    assert len(warned) == 2
+    assert len({str(warning.message) for warning in warned}) == 1
 
 
 def test_named_columns_bring_no_warning(tmp_path):
@@ -179,17 +180,14 @@ REFUSED_FEATURES = {
     "constant": ([3, 3, None, 3], "Feature 'f' has one value only"),
     "constant text": (["a"] * 4, "Feature 'f' has one value only"),
     "empty": ([None] * 4, "Feature 'f' has one value only"),
-    "dates": ([date(2020, 1, day) for day in (1, 2, 3, 4)], "Feature 'f' holds dates"),
-    "dates in text": (["2020-01-01", "2020-01-02T10:00", "2020-01-01", "2020-01-01"], "Feature 'f' holds dates"),
     "infinite": ([1.0, math.inf, 2.0, 3.0], "Column 'f' holds numbers that are infinite"),
     "too large": ([1.0, 1e300, 2.0, 3.0], "Column 'f' holds numbers that are infinite, or too large"),
     "lists": ([[1], [2], [3], [4]], "Column 'f' should hold numbers, text, .* Found: mixed.* with --features"),
     "bytes": ([b"a", b"b", b"a", b"b"], "Column 'f' should hold numbers, text, .* Found: bytes"),
     "numbers and text": (
-        ["1", "?", "2", "2"],
-        r"Column 'f' holds numbers and also text such as '\?'\. Leave such cells",
+        ["1", "odd", "2", "2"],
+        r"Column 'f' holds numbers and also text such as 'odd'\. Leave such cells",
     ),
-    "identifiers": ([f"id{i}" for i in range(1001)], "'f' has 1001 different texts, such as 'id0'.* identifier"),
 }
 
 
@@ -200,25 +198,14 @@ def test_features_of_no_use_are_refused_if_named(tmp_path, case):
         columns(tmp_path, ("x", "f"), f=values)
 
 
-def test_a_thousand_texts_are_allowed(tmp_path):
-    assert columns(tmp_path, ("f",), f=[f"id{i}" for i in range(1000)]).inputs(torch.arange(2)).shape == (1000, 2)
-
-
-def test_too_many_texts_are_refused_by_default_too(tmp_path):
-    frame = pd.DataFrame({"main": [0, 1] * 600, "f": [f"id{min(i, 1100)}" for i in range(1200)], "x": range(1200)})
-    frame.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match="'f' has 1101 different texts"):
-        table.load(tmp_path / "t.parquet", main="main", aux=[])
-
-
 REFUSED_TARGETS = {
     "constant": ([3, 3, None, 3], "Target 'column' should have at least two different values. Found only 3.0"),
     "constant text": (["a", None, "a", "a"], "Found only 'a'"),
     "empty": ([None] * 4, "Target 'column' .* Found no label at all"),
     "dates": ([datetime(2020, 1, 1)] * 4, "Target 'column' holds dates"),
     "lists": ([[1], [2], [1], [2]], "Column 'column' should hold numbers, text, .* Found: mixed.* with --features"),
-    "numbers and text": (["1.5", "n/k", "-", "2e3"], "Column 'column' holds numbers and also text such as '-'"),
-    "identifiers": ([f"id{i}" for i in range(1001)], "Column 'column' has 1001 different texts"),
+    "numbers and text": (["1.5", "low", "high", "2e3"], "Column 'column' holds numbers and also text such as 'high'"),
+    "identifiers": ([f"id{i}" for i in range(1001)], "Target 'column' has 1001 different texts"),
 }
 
 
@@ -271,10 +258,6 @@ FILES = {
     "all lines longer": ("t.csv", b"m,x\n0,1,7\n1,2,3\n", "found an empty, damaged or different file"),
     "bytes": ("t.csv", b"m,x\n\xff\xfe,1\n", "found another encoding; save it as UTF-8"),
     "bytes in a name": ("t.csv", b"m,gr\xf6\xdfe\n0,1\n", "found another encoding; save it as UTF-8"),
-    "semicolons": ("t.csv", b"m;x\n0;1\n1;2\n", "a single one that looks separated by ';'; save it with commas"),
-    "decimal commas": ("t.csv", b"m;x\n0;1,5\n1;2,5\n", "looks separated by ';'; save it with commas"),
-    "tabs": ("t.csv", b"m\tx\n0\t1\n", "expected columns separated by commas, .* by tabs; .* as .tsv"),
-    "commas": ("t.tsv", b"m,x\n0,1\n", "expected columns separated by tabs, .* by commas; save it with commas as .csv"),
     "name twice": ("t.csv", b"a,m,x,m\n1,0,2,0\n", "different names of columns, found m more than once"),
     "name twice in gzip": ("t.csv.gz", gzip.compress(b"m,x,x\n1,0,2\n"), "found x more than once"),
     "name twice but for spaces": ("t.tsv", b"m\tx\t x \n1\t0\t2\n", "found x more than once"),
@@ -325,7 +308,7 @@ def test_spaces_around_names_and_cells_do_not_count(tmp_path):
 
 def test_columns_without_a_name_may_be_many(tmp_path):
     path = written(tmp_path, ",m,x,\n0,0,5,1\n1,1,6,2\n")
-    with pytest.warns(UserWarning, match=r"Unnamed: 0 \(no name\), Unnamed: 3 \(no name\)"):
+    with pytest.warns(TableRemark, match="Columns 'Unnamed: 0', 'Unnamed: 3': no name"):
         assert table.load(path, main="m", aux=[]).inputs(torch.arange(2)).shape == (2, 1)
 
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arml.lab.data.target_splits import FewLabels, few_labels
+from arml.lab.data.target_splits import FewLabels, few_labels, fold_labels
 from arml.lab.data.targets import Rows, Target
 
 NAN = float("nan")
@@ -138,3 +138,44 @@ def test_without_a_number_all_labels_are_kept():
     parts = few_labels(main, labels=None, seed=0)
     assert len(parts.main) == 40 - len(parts.validation) - len(parts.test)
     assert len(parts.aux) == len(parts.main) + 5
+
+
+@pytest.mark.parametrize("counts", [(50, 50), (97, 5), (30, 20, 10), (7, 7, 7, 7, 7)])
+def test_five_seeds_test_every_label_once_with_the_classes_in_their_shares(counts):
+    main = target(*counts, missing=9)
+    drawn = [fold_labels(main, labels=None, seed=seed, folds=5) for seed in range(5)]
+    tested = torch.cat([rows.test for rows in drawn])
+    assert tested.sort().values.tolist() == main.present.nonzero().flatten().tolist()
+    for rows in drawn:
+        assert not len(rows.validation)
+        assert set(rows.main.tolist()) | set(rows.test.tolist()) == set(main.present.nonzero().flatten().tolist())
+        assert len(rows.aux) == len(main.values) - len(rows.test)
+        found = per_class(main, rows.test)
+        assert all(abs(have - of / 5) < 1 for have, of in zip(found, counts, strict=True))
+    again = fold_labels(main, labels=None, seed=5, folds=5)
+    assert again.test.tolist() != drawn[0].test.tolist(), "another repetition"
+
+
+def test_labels_for_choosing_come_out_of_all_labels():
+    main = target(100, 100)
+    alone = fold_labels(main, labels=40, seed=3, folds=5)
+    shared = fold_labels(main, labels=40, seed=3, folds=5, choosing=True)
+    assert (len(alone.main), len(alone.validation)) == (40, 0)
+    assert (len(shared.main), len(shared.validation)) == (32, 8)
+    assert sorted([*shared.main.tolist(), *shared.validation.tolist()]) == alone.main.tolist()
+    assert not set(shared.validation.tolist()) & set(shared.aux.tolist())
+    assert per_class(main, shared.validation) == [4, 4]
+    more = fold_labels(main, labels=60, seed=3, folds=5)
+    assert set(alone.main.tolist()) < set(more.main.tolist())
+    assert more.test.tolist() == alone.test.tolist()
+
+
+def test_parts_with_one_class_are_refused():
+    with pytest.raises(ValueError, match=r"All but 4 of the 100 main labels are the same, so one of 5 test parts"):
+        fold_labels(target(96, 4), labels=None, seed=0, folds=5)
+    with pytest.raises(ValueError, match=r"at least two labels.*Too few: 'c2' \(1\)"):
+        fold_labels(target(20, 20, 1), labels=None, seed=0, folds=5)
+    with pytest.raises(ValueError, match=r"The main target has 9 labels\. Cross-validation needs 10"):
+        fold_labels(target(5, 4), labels=None, seed=0, folds=5)
+    with pytest.raises(ValueError, match=r"1 main labels for choosing a network are all the same.*--select last"):
+        fold_labels(target(20, 20), labels=5, seed=0, folds=5, choosing=True)

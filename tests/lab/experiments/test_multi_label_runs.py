@@ -1,5 +1,7 @@
 """Which runs make the tables over targets."""
 
+from dataclasses import replace
+
 import pytest
 
 from arml.lab.experiments.multi_label_runs import Table, cpu, paper
@@ -35,3 +37,13 @@ def test_the_small_preset_of_celeba_asks_a_question_that_few_labels_can_answer()
     run = cpu("celeba")
     assert (run.main, run.network, run.optimizer, run.lr, run.steps) == ("Smiling", "plain-64", "adam", 0.002, 1000)
     assert paper("celeba").weight_decay == 1e-4
+
+
+def test_a_table_has_lines_without_a_network_and_one_task_is_on_or_off():
+    base = replace(cpu("table"), table="t.csv", main="m", aux=("a", "b"))
+    runs = Table().runs(base, seeds=1)
+    assert [run.learner for run in runs[-4:]] == ["linear", "forest", "stacking", "aux_inputs"]
+    assert not [run for run in Table(simple=False).runs(base, seeds=1) if run.learner == "linear"]
+    assert not [run for run in Table().runs(cpu("yeast"), seeds=1) if run.learner == "linear"]
+    single = Table().runs(replace(base, aux=("a",)), seeds=1)
+    assert [run.method for run in single if run.learner == "joint"] == ["uniform", "agreement"]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import torch
 from torch.amp import GradScaler
-from torch.optim import SGD, Adam, Optimizer
+from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from arml.convergence import Convergence
 from arml.lab.build.method_file import method_facts
@@ -29,11 +29,12 @@ R = TypeVar("R", bound=Run)
 
 
 def make_optimizer(run: Run, network: Network, lr: float) -> Optimizer:
-    """Adam, or stochastic gradient descent with momentum."""
+    """Adam, AdamW, or stochastic gradient descent with momentum."""
     fused = next(network.parameters()).device.type in FUSED
     if run.optimizer == "sgd":
         return SGD(network.parameters(), lr, momentum=run.momentum, weight_decay=run.weight_decay, fused=fused)
-    return Adam(network.parameters(), lr, weight_decay=run.weight_decay, fused=fused)
+    adam = AdamW if run.optimizer == "adamw" else Adam
+    return adam(network.parameters(), lr, weight_decay=run.weight_decay, fused=fused)
 
 
 def make_scaler(run: Run, learner: Learner[Any], device: torch.device) -> GradScaler | None:

@@ -11,13 +11,15 @@ from torch import Tensor
 
 from arml.lab.build.components import make_optimizer, settle_method
 from arml.lab.build.fingerprints import file_fingerprint
-from arml.lab.build.networks import choose_preprocess
+from arml.lab.build.networks import choose_preprocess, count_members
 from arml.lab.build.skeleton import Contribution, Folders, seed_stream
-from arml.lab.catalogue import choose
+from arml.lab.build.table_remarks import remark_division
+from arml.lab.catalogue import GRID_SEARCH, choose
 from arml.lab.data import Augment, Sampler, celeba, table, yeast
-from arml.lab.data.batches import AttributeBatch, AttributeBatches
+from arml.lab.data.batches import AttributeBatch, RepeatedBatches
 from arml.lab.data.cache import ReportCount
-from arml.lab.data.target_splits import FewLabels, few_labels
+from arml.lab.data.piecewise import PiecewiseLinear
+from arml.lab.data.target_splits import FewLabels, few_labels, fold_labels
 from arml.lab.data.targets import Examples, Target
 from arml.lab.learners.base import AugmentExamples
 from arml.lab.learners.fork_merge import Branching, ForkMerge
@@ -25,10 +27,10 @@ from arml.lab.learners.joint_targets import JointTargets, MainTarget, no_augment
 from arml.lab.metrics import metrics
 from arml.lab.models.network import Network
 from arml.lab.run import split_names
-from arml.lab.run_kinds import MultiLabel
+from arml.lab.run_kinds import FOLDS, MultiLabel
 from arml.lab.tasks.attributes import Attributes
 from arml.lab.train import Evaluate, Metrics, outputs_of, set_lr
-from arml.lab.yardsticks import Labelled, measure_yardsticks
+from arml.lab.yardsticks import Labelled, measure_constant, measure_yardsticks
 
 DATASETS: dict[str, Callable[[MultiLabel, Folders, ReportCount], Examples]] = {
     "yeast": lambda run, folders, count: yeast.load(),
@@ -63,6 +65,8 @@ class LearnerParts(NamedTuple):
         return Attributes(self.loaded.others, self.loaded.rows.aux)
 
 
+ALONE = ("main_only", "linear", "forest")
+"""Learners that need no auxiliary target."""
 LR = 0.003
 """Step size of the optimiser unless the run has its own."""
 LEARNERS: dict[str, Callable[[LearnerParts], MainTarget | JointTargets]] = {
@@ -87,7 +91,11 @@ def load(run: MultiLabel, folders: Folders, count: ReportCount) -> Loaded:
     """Reads the data set and divides it. Decoded images are kept in ``folders.cache``."""
     examples = choose(DATASETS, run.dataset, "data set")(run, folders, count)
     main, others = _choose_targets(examples, run)
-    rows = few_labels(main, labels=run.labels, seed=seed_stream(run.seed, 0), rows=examples.rows)
+    if not run.table:
+        rows = few_labels(main, labels=run.labels, seed=seed_stream(run.seed, 0), rows=examples.rows)
+        return Loaded(examples, main, others, rows)
+    rows = fold_labels(main, labels=run.labels, seed=run.seed, folds=FOLDS, choosing=run.select != "last")
+    remark_division(Path(run.table), run.main, main, others, rows)
     return Loaded(examples, main, others, rows)
 
 
@@ -96,12 +104,15 @@ def contribute(run: MultiLabel, loaded: Loaded) -> Contribution[AttributeBatch]:
     target, rows = loaded.main, loaded.rows
     order, pool, draw_seed, network_seed = (seed_stream(run.seed, number) for number in range(1, 5))
     x = loaded.examples.inputs(rows.aux)
+    x = PiecewiseLinear(x[rows.aux], run.pieces)(x) if run.pieces else x
     is_image = x.dtype == torch.uint8
     preprocess = choose_preprocess(run.weights, x.shape[1]) if is_image else torch.Tensor.float
     main = Attributes({run.main: target}, rows.main)
 
     def evaluate_on(chosen: Tensor) -> Evaluate:
         def evaluate(network: Network) -> Metrics:
+            if not len(chosen):
+                return {}
             answers = main.answers(outputs_of(network, x, chosen, preprocess))[run.main]
             return metrics(target, answers, target.values[chosen])
 
@@ -112,10 +123,11 @@ def contribute(run: MultiLabel, loaded: Loaded) -> Contribution[AttributeBatch]:
     aux_labels = learner.aux.labels if isinstance(learner, JointTargets) else torch.empty(len(x), 0)
     return Contribution(
         learner=learner,
-        batches=AttributeBatches(
+        batches=RepeatedBatches(
             x,
             target.values,
             aux_labels,
+            times=count_members(run.network),
             main=Sampler(rows.main, run.batch_main, order),
             aux=Sampler(rows.aux, run.batch_aux, pool),
             preprocess=preprocess,
@@ -128,16 +140,19 @@ def contribute(run: MultiLabel, loaded: Loaded) -> Contribution[AttributeBatch]:
         draw_seed=draw_seed,
         validation=validation,
         test=evaluate_on(rows.test),
-        score=run.score,
-        yardsticks=partial(
-            measure_yardsticks,
-            Labelled(x, target.values, rows.main),
-            Labelled(x, target.values, rows.test),
-            numeric=target.is_numeric,
-        ),
+        score=None if run.select == "last" else run.score,
+        yardsticks=_yardsticks(run, x, target, rows),
         dropout=run.dropout,
         weights=run.weights,
     )
+
+
+def _yardsticks(run: MultiLabel, x: Tensor, target: Target, rows: FewLabels) -> Callable[[], Metrics]:
+    """Errors of simple models; for a table the regressions are lines of their own, with a penalty that was chosen."""
+    test = Labelled(x, target.values, rows.test)
+    if run.table:
+        return partial(measure_constant, test, numeric=target.is_numeric)
+    return partial(measure_yardsticks, Labelled(x, target.values, rows.main), test, numeric=target.is_numeric)
 
 
 def _choose_targets(examples: Examples, run: MultiLabel) -> tuple[Target, dict[str, Target]]:
@@ -149,7 +164,7 @@ def _choose_targets(examples: Examples, run: MultiLabel) -> tuple[Target, dict[s
     if run.main in run.aux:
         raise ValueError(f"{run.main!r} is the main target and cannot be an auxiliary one, too.")
     used = [name for name in names if name != run.main and name not in run.leave_out]
-    if not used and run.learner != "main_only":
+    if not used and run.learner not in ALONE:
         raise ValueError("No auxiliary target is left. Name one or more with --aux, or leave out fewer.")
     return examples.targets[run.main], {name: examples.targets[name] for name in used}
 
@@ -168,12 +183,14 @@ def complete(run: MultiLabel) -> MultiLabel:
     run = replace(run, aux=aux, features=features, leave_out=left_out, weights_digest=file_fingerprint(run.weights))
     if not run.table:
         return run
-    if not run.aux and run.learner != "main_only":
+    if not run.aux and run.learner not in ALONE:
         raise ValueError(
             f"Learning from the table {run.table} needs --aux COLUMN,COLUMN,...: columns that may help. "
             "`arml train mlc --learner main_only` learns without them."
         )
-    return replace(run, table=str(Path(run.table)), table_digest=file_fingerprint(run.table))
+    run = replace(run, table=str(Path(run.table)), table_digest=file_fingerprint(run.table))
+    needs_validation = run.learner == "forkmerge" or run.method.startswith(GRID_SEARCH)
+    return replace(run, select="average_precision") if needs_validation and run.select == "last" else run
 
 
 def _main_column(run: MultiLabel) -> str:

@@ -10,6 +10,7 @@ from torch import Tensor
 from arml.lab.bounds import check_network
 from arml.lab.data.preprocess import ImageNet, Scale
 from arml.lab.models.mlp import mlp
+from arml.lab.models.mlp_ensemble import mlp_ensemble
 from arml.lab.models.network import Trunk
 from arml.lab.models.plain import plain
 from arml.lab.models.resnet import resnet18
@@ -20,8 +21,8 @@ from arml.lab.models.wrn import wrn
 IMAGE_NETWORKS = (
     "small-FEATURES such as small-32, plain-FEATURES (without BatchNorm), wrn-DEPTH-WIDTH such as wrn-28-2, resnet18"
 )
-TABLE_NETWORKS = "mlp-FEATURES such as mlp-64"
-_NAMES = re.compile(r"small-(N)|wrn-(N)-(N)|plain-(N)|mlp-(N)|(resnet18)".replace("N", r"[1-9]\d*"))
+TABLE_NETWORKS = "mlp-FEATURES such as mlp-64, mlp-FEATURESxMEMBERS such as mlp-64x8 (the average of 8 networks)"
+_NAMES = re.compile(r"small-(N)|wrn-(N)-(N)|plain-(N)|mlp-(N)(?:x(N))?|(resnet18)".replace("N", r"[1-9]\d*"))
 
 
 def make_trunk(name: str, example: torch.Size, *, bn_momentum: float, dropout: float = 0.0, weights: str = "") -> Trunk:
@@ -45,8 +46,10 @@ def _random_trunk(name: str, example: torch.Size, bn_momentum: float, dropout: f
     if not match or (match.group(5) is not None) != is_table:
         kind, known = ("rows of a table", TABLE_NETWORKS) if is_table else ("images", IMAGE_NETWORKS)
         raise ValueError(f"{name!r} is no network for {kind}. Known: {known}.")
-    features, depth, width, plain_features, mlp_features = (int(number or 0) for number in match.groups()[:5])
+    features, depth, width, plain_features, mlp_features, members = (int(found or 0) for found in match.groups()[:6])
     check_network(name, features=max(features, width, plain_features, mlp_features), layers=depth)
+    if members:
+        return mlp_ensemble(example[0], mlp_features, members, dropout=dropout)
     if mlp_features:
         return mlp(example[0], mlp_features, dropout=dropout)
     if plain_features:
@@ -61,3 +64,13 @@ def _random_trunk(name: str, example: torch.Size, bn_momentum: float, dropout: f
 def choose_preprocess(weights: str, num_channels: int) -> Callable[[Tensor], Tensor]:
     """Pixels as the network takes them: as on ImageNet if it starts from weights learned there, else -1 to 1."""
     return ImageNet() if weights and num_channels == 3 else Scale()
+
+
+def count_members(name: str) -> int:
+    """The number of networks that are averaged.
+
+    >>> count_members("mlp-64x8"), count_members("mlp-64")
+    (8, 1)
+    """
+    match = _NAMES.fullmatch(name)
+    return int(match.group(6) or 1) if match else 1

@@ -170,6 +170,21 @@ class AttributeBatches(Batches[AttributeBatch]):
         return AttributeBatch(x, y, aux_x, aux_y, counts)
 
 
+class RepeatedBatches(AttributeBatches):
+    """The same batches with every example several times in succession, once for each network of an ensemble."""
+
+    def __init__(self, *given: Tensor, times: int, **others: Any) -> None:
+        """``times`` is the number of networks; everything else is as for :class:`AttributeBatches`."""
+        super().__init__(*given, **others)
+        self.times = times
+
+    def next(self) -> AttributeBatch:
+        """The examples of the next step."""
+        *parts, counts = super().next()
+        repeated = [part.repeat_interleave(self.times, dim=0) for part in parts]
+        return AttributeBatch(*repeated, None if counts is None else self.times * counts)
+
+
 class DomainBatch(NamedTuple):
     """The images of one step, from the target and from every source."""
 

@@ -51,6 +51,86 @@ def few_labels(main: Target, *, labels: float | None, seed: int, rows: Rows | No
     return FewLabels(few.sort().values, *division)
 
 
+def fold_labels(main: Target, *, labels: float | None, seed: int, folds: int, choosing: bool = False) -> FewLabels:
+    """Splits examples by repeated cross-validation: seed s tests on fold s mod ``folds`` of repetition s // ``folds``.
+
+    So the first ``folds`` seeds test every labelled row once, and even few labels in a file are all used for testing.
+    Folds have the classes in their shares. Rows of the other folds, and all rows without a main label, are for
+    training. ``labels`` counts all main labels that are used, for learning and for choosing a network.
+
+    Args:
+        main: The main task's target.
+        labels: How many labels outside the test part are used; a number below 1 is a share of them; ``None``: all.
+        seed: Chooses the fold, and draws the labels.
+        folds: The number of test parts.
+        choosing: Whether a fifth of the labels is for validation. If not, that part is empty.
+
+    >>> main = Target(torch.tensor([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, torch.nan]), classes=("no", "yes"))
+    >>> [fold_labels(main, labels=4, seed=seed, folds=5).test.tolist() for seed in range(5)]
+    [[1, 4], [0, 7], [5, 8], [3, 6], [2, 9]]
+    """
+    _check(main, labels)
+    _check_folds(main, folds)
+    repetition, fold = divmod(seed, folds)
+    is_test = _fold_of(main, torch.Generator().manual_seed(repetition), folds) == fold
+    generator = torch.Generator().manual_seed(seed)
+    labelled = (main.present & ~is_test).nonzero().flatten()
+    wanted = _count(main, labelled, labels)
+    used = _order_by_shares(main, labelled, generator, every_class_first=True)[:wanted].sort().values
+    num_validation = round(HELD_OUT * wanted) if choosing else 0
+    order = _order_by_shares(main, used, generator)
+    validation, few = order[:num_validation].sort().values, order[num_validation:].sort().values
+    is_train = ~is_test
+    is_train[validation] = False
+    rows = FewLabels(few, is_train.nonzero().flatten(), validation, is_test.nonzero().flatten())
+    return _check_parts(main, rows)
+
+
+def _fold_of(main: Target, generator: torch.Generator, folds: int) -> Tensor:
+    """The fold of every row, [N]; -1 for rows without a main label. Folds differ by at most one row."""
+    labelled = main.present.nonzero().flatten()
+    shuffled = labelled[torch.randperm(len(labelled), generator=generator)]
+    by_class = shuffled[_groups(main, shuffled).argsort(stable=True)]
+    found = torch.full((len(main.values),), -1)
+    found[by_class] = torch.arange(len(by_class)) % folds
+    return found
+
+
+def _check_folds(main: Target, folds: int) -> None:
+    """Refuses targets that would leave a test part with a single class, or with nothing to explain."""
+    labelled = int(main.present.sum())
+    if labelled < 2 * folds:
+        raise ValueError(
+            f"The main target has {labelled} labels. Cross-validation needs {2 * folds}, two for each of {folds} parts."
+        )
+    if main.is_numeric:
+        return
+    counts = main.values[main.present].long().bincount(minlength=len(main.classes)).tolist()
+    few = [f"{name!r} ({count})" for name, count in zip(main.classes, counts, strict=True) if count < 2]
+    if few:
+        raise ValueError(
+            f"Classes of the main target need at least two labels, one to learn from and one to test on. Too few: "
+            f"{', '.join(few)}. Leave these cells empty, or join classes."
+        )
+    if labelled - max(counts) < folds:
+        raise ValueError(
+            f"All but {labelled - max(counts)} of the {labelled} main labels are the same, so one of {folds} test "
+            "parts would hold a single class, and an error of 0 % would say nothing. Label more rows of rare classes."
+        )
+
+
+def _check_parts(main: Target, rows: FewLabels) -> FewLabels:
+    """Refuses a training or validation part from which nothing can be learned or chosen."""
+    parts = {"learning": rows.main, **({"choosing a network": rows.validation} if len(rows.validation) else {})}
+    for purpose, part in parts.items():
+        if len(main.values[part].unique()) < 2:
+            raise ValueError(
+                f"The {len(part)} main labels for {purpose} are all the same. Use more labels, or --select last, which "
+                "holds none back."
+            )
+    return rows
+
+
 def _check(main: Target, labels: float | None) -> None:
     if labels is not None and not (0 < labels < 1 or (labels >= 1 and float(labels).is_integer())):
         raise ValueError(

@@ -5,7 +5,7 @@ It ships inside river (BSD licence), which took it from the MULAN collection of 
 
 import torch
 
-from arml.lab.data.table import standardise
+from arml.lab.data.table_features import standardise
 from arml.lab.data.targets import Examples, Target
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from arml.lab.catalogue import COMPARED_METHODS, grid_for
+from arml.lab.catalogue import COMPARED_METHODS, LEARNERS, grid_for
 from arml.lab.run import MethodName, split_names
 from arml.lab.run_kinds import MultiLabel
 
@@ -24,7 +24,21 @@ _CPU = {
         evaluate_every=100,
         record_every=100,
     ),
-    "table": MultiLabel(dataset="table", main="", labels=None, network="mlp-64", steps=300, every=5, dropout=0.2),
+    "table": MultiLabel(
+        dataset="table",
+        main="",
+        labels=None,
+        network="mlp-64x8",
+        pieces=8,
+        dropout=0.3,
+        optimizer="adamw",
+        weight_decay=0.3,
+        lr_drop=0.5,
+        lr_drop_at=(0.4, 0.55, 0.7, 0.8, 0.9),
+        steps=300,
+        every=5,
+        select="last",  # with few labels, a choice among networks costs more labels than it is worth
+    ),
 }
 
 
@@ -64,6 +78,10 @@ def paper(dataset: str) -> MultiLabel:
 
 
 PRESETS = {"cpu": cpu, "paper": paper}
+SIMPLE = tuple(name for name, facts in LEARNERS["mlc"].items() if facts.simple)
+"""Lines of a table without a network."""
+ONE_TASK_METHODS = ("uniform", "agreement")
+"""Methods that are compared if there is one auxiliary target: it counts in full, or as much as it proves."""
 DATASETS = tuple(_CPU)
 
 
@@ -83,6 +101,9 @@ class Table:
     """Also train ForkMerge, which takes up to twice as long as another line."""
     without: tuple[str, ...] = ()
     """Also train without each of these auxiliary targets in turn, with equal weights, to see whether it helps."""
+    simple: bool = True
+    """For a table: also fit logistic or ridge regression, a random forest, stacking, and a regression with the
+    auxiliary columns as inputs."""
     grid: bool = False
     """With two or three auxiliary targets: also search a grid of fixed weights; validation examples choose the best."""
 
@@ -107,8 +128,15 @@ class Table:
         if self.forkmerge:
             yield replace(base, learner="forkmerge", method="uniform")
         points = grid_for(len(set(base.aux) - set(base.leave_out))) if self.grid else ()
-        for method in (*self.methods, *points):
+        for method in (*self._methods(base), *points):
             yield replace(base, learner="joint", method=method)
         for name in split_names(self.without, base.aux):
             if name != base.main and set(base.aux) != {name}:
                 yield replace(base, learner="joint", method="uniform", leave_out=(*base.leave_out, name))
+        for learner in SIMPLE if base.table and self.simple else ():
+            yield replace(base, learner=learner, method="uniform")
+
+    def _methods(self, base: MultiLabel) -> tuple[MethodName, ...]:
+        """With one auxiliary target, methods that share out a fixed sum are all the same: on or off is the question."""
+        single = len(set(base.aux) - set(base.leave_out)) == 1
+        return ONE_TASK_METHODS if single and self.methods == COMPARED_METHODS else self.methods

@@ -121,7 +121,7 @@ def _decide_pairs(comparison: Comparison, lines: Sequence[Line]) -> dict[tuple[L
     pairs = [(a, b) for i, a in enumerate(lines) for b in lines[i + 1 :]]
     differences = {(a, b): _differences(comparison, a, b) for a, b in pairs}
     known = {pair: found for pair, found in differences.items() if found}
-    decided = dict(zip(known, decide([*known.values()]), strict=True))
+    decided = dict(zip(known, decide([*known.values()], overlap=comparison.overlap()), strict=True))
     return decided | {(b, a): one.flip() for (a, b), one in decided.items()}
 
 
@@ -132,13 +132,19 @@ def _challenge(answer: Answer) -> Answer:
     base = alone if answer.advice in (Advice.OPEN, Advice.EITHER) and alone else answer.line
     if not others or base is None or answer.advice in (Advice.NOTHING, Advice.ONE_SEED):
         return answer
-    decided = decide([_differences(comparison, line, base) for line in others])
+    decided = decide([_differences(comparison, line, base) for line in others], overlap=comparison.overlap())
     better = [line for line, one in zip(others, decided, strict=True) if one.outcome is Outcome.LESS]
     if not better:
         return answer
     best = min(better, key=lambda line: summarise([*comparison.errors(line).values()]).mean)
     rivals = [line for line in (alone, answer.uniform) if line is not None]
-    against = dict(zip(rivals, decide([_differences(comparison, best, line) for line in rivals]), strict=True))
+    against = dict(
+        zip(
+            rivals,
+            decide([_differences(comparison, best, line) for line in rivals], overlap=comparison.overlap()),
+            strict=True,
+        )
+    )
     if any(one.outcome is not Outcome.LESS for line, one in against.items() if line == (alone or answer.uniform)):
         return answer
     return answer._replace(
@@ -167,7 +173,7 @@ def _compare_simple_models(answer: Answer) -> Answer:
         return answer
     line = answer.comparison.errors(answer.line)
     models = [name for name in errors if name not in CONSTANTS]
-    decided = decide([paired_differences(errors[name], line) for name in models])
+    decided = decide([paired_differences(errors[name], line) for name in models], overlap=answer.comparison.overlap())
     means = {name: summarise([*errors[name].values()]).mean for name in errors}
     constant = min((name for name in errors if name in CONSTANTS), key=lambda name: means[name], default=None)
     if constant and answer.error and means[constant] <= answer.error.mean:

@@ -51,6 +51,10 @@ class Comparison:
         measures = {run.measure() for run in self.runs}
         return measures.pop() if len(measures) == 1 else "error"
 
+    def overlap(self) -> float:
+        """The overlap of the splits of different seeds, for ``summarise``."""
+        return max((run.overlap() for run in self.runs), default=0.0)
+
     def error_limit(self) -> float:
         """The largest possible error: 100 % for classes; the error of numbers, 100 (1 - R²), has no limit."""
         outcomes = [run.outcome for runs in self.finished.values() for run in runs.values()]

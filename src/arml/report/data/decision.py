@@ -1,6 +1,7 @@
 """Which of two paired errors is lower: decisions that never contradict their intervals.
 
-For n paired differences with mean d and standard deviation s, and a family of m such comparisons:
+For n paired differences with mean d and standard deviation s, and a family of m such comparisons, whose standard error
+is s sqrt(1 / n + o) with the overlap o of :func:`arml.report.data.summary.summarise`:
 
 - *less* or *more*: the two-sided t test of d = 0 rejects after Holm's correction over the family;
 - *same*: |d| < MARGIN is established, that is, the 95 % interval lies inside the margin, after Holm's correction too;
@@ -55,16 +56,19 @@ class Decision(NamedTuple):
         return Decision(swapped, found, self.more, self.less, self.further)
 
 
-def decide(family: Sequence[Sequence[float]]) -> list[Decision]:
+def decide(family: Sequence[Sequence[float]], *, overlap: float = 0.0) -> list[Decision]:
     """A decision for each list of paired differences, corrected for all of them together.
 
     >>> [one.outcome.value for one in decide([[-5.0, -5.5, -4.5, -5.0], [0.1, 0.0, -0.1, 0.0], [3.0, -2.0], [4.0]])]
     ['less', 'same', 'open', 'open']
     """
     tested = [one for one in family if len(one) > 1]
-    differ = iter(holm([_p_different(one) for one in tested]))
-    equal = iter(holm([_p_equal(one) for one in tested]))
-    return [_decision(one, next(differ), next(equal), len(tested)) if len(one) > 1 else _single(one) for one in family]
+    differ = iter(holm([_p_different(one, overlap) for one in tested]))
+    equal = iter(holm([_p_equal(one, overlap) for one in tested]))
+    return [
+        _decision(one, next(differ), next(equal), len(tested), overlap) if len(one) > 1 else _single(one)
+        for one in family
+    ]
 
 
 def _single(differences: Sequence[float]) -> Decision:
@@ -72,8 +76,8 @@ def _single(differences: Sequence[float]) -> Decision:
     return Decision(Outcome.OPEN, found, sum(d < 0 for d in differences), sum(d > 0 for d in differences))
 
 
-def _decision(differences: Sequence[float], differ: bool, equal: bool, m: int) -> Decision:
-    found = summarise(differences)
+def _decision(differences: Sequence[float], differ: bool, equal: bool, m: int, overlap: float) -> Decision:
+    found = summarise(differences, overlap=overlap)
     settled = differ or equal
     outcome = (Outcome.LESS if found.mean < 0 else Outcome.MORE) if differ else Outcome.SAME if equal else Outcome.OPEN
     return Decision(
@@ -81,7 +85,7 @@ def _decision(differences: Sequence[float], differ: bool, equal: bool, m: int) -
         found,
         sum(d < 0 for d in differences),
         sum(d > 0 for d in differences),
-        None if settled else further_seeds(found.mean, _spread(differences), found.n, m),
+        None if settled else further_seeds(found.mean, _spread(differences), found.n, m, overlap),
     )
 
 
@@ -99,18 +103,18 @@ def holm(ps: Sequence[float]) -> list[bool]:
     return rejected
 
 
-def further_seeds(mean: float, spread: float, n: int, m: int = 1) -> float:
+def further_seeds(mean: float, spread: float, n: int, m: int = 1, o: float = 0.0) -> float:
     """About how many further seeds settle the case with a power of 80 %, if mean and spread stay as they are.
 
-    N = min {N : (t(1 - a/2, N - 1) + t(0.8, N - 1)) s / sqrt(N) <= max(|d|, MARGIN - |d|)} with a = LEVEL / m, the
-    level of Holm's first step. A large |d| will be a difference, a small one will be none worth the name.
+    N = min {N : (t(1 - a/2, N - 1) + t(0.8, N - 1)) s sqrt(1 / N + o) <= max(|d|, MARGIN - |d|)} with a = LEVEL / m,
+    the level of Holm's first step. A large |d| will be a difference, a small one will be none worth the name.
 
     >>> further_seeds(-4.0, 4.0, n=3), further_seeds(0.0, 20.0, n=3)
     (7.0, inf)
     """
     counts = np.arange(max(n + 1, 2), n + MOST_SEEDS + 1)
     factor = student_t.ppf(1 - LEVEL / m / 2, counts - 1) + student_t.ppf(POWER, counts - 1)
-    enough = factor * spread / np.sqrt(counts) <= max(abs(mean), MARGIN - abs(mean))
+    enough = factor * spread * np.sqrt(1 / counts + o) <= max(abs(mean), MARGIN - abs(mean))
     return float(counts[enough][0] - n) if enough.any() else math.inf
 
 
@@ -118,21 +122,21 @@ def _spread(differences: Sequence[float]) -> float:
     return float(np.std(differences, ddof=1))
 
 
-def _p_different(differences: Sequence[float]) -> float:
+def _p_different(differences: Sequence[float], overlap: float) -> float:
     """The two-sided p value of d = 0."""
-    return 2 * _upper_tail(abs(float(np.mean(differences))), differences)
+    return 2 * _upper_tail(abs(float(np.mean(differences))), differences, overlap)
 
 
-def _p_equal(differences: Sequence[float]) -> float:
+def _p_equal(differences: Sequence[float], overlap: float) -> float:
     """Twice the larger p value of the two one-sided tests of |d| >= MARGIN.
 
     Twice, since the usual test goes with the 90 % interval, and the report shows that of 95 %.
     """
-    return min(1.0, 2 * _upper_tail(MARGIN - abs(float(np.mean(differences))), differences))
+    return min(1.0, 2 * _upper_tail(MARGIN - abs(float(np.mean(differences))), differences, overlap))
 
 
-def _upper_tail(distance: float, differences: Sequence[float]) -> float:
-    error = _spread(differences) / math.sqrt(len(differences))
+def _upper_tail(distance: float, differences: Sequence[float], overlap: float) -> float:
+    error = _spread(differences) * math.sqrt(1 / len(differences) + overlap)
     if error == 0:
         return 0.0 if distance > 0 else 1.0
     return float(student_t.sf(distance / error, len(differences) - 1))

@@ -58,7 +58,7 @@ def _finite_numbers(named: Any, where: str) -> dict[str, float]:
 
 def _is_result(outcome: Record) -> bool:
     measured = [value for key, value in outcome.items() if key.startswith(("test_", "validation_"))]
-    needed = [outcome.get("test_error"), outcome.get("validation_error")]
+    needed = [outcome.get("test_error"), outcome.get("validation_error", 0.0)]  # there may be no validation labels
     return isinstance(outcome.get("weights"), dict) and all(_is_number(value) for value in [*measured, *needed])
 
 

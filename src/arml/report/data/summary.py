@@ -7,6 +7,10 @@ from typing import NamedTuple
 
 from scipy.stats import t as student_t
 
+OVERLAP_FORMULA = (
+    "mean ± t(0.975, n - 1) s sqrt(1 / n + o), the 95 % interval of n seeds that divide the same rows again and again, "
+    "corrected for their overlap as Nadeau and Bengio (2003) do; o = test rows / other rows; s has the divisor n - 1"
+)
 FORMULA = "mean ± t(0.975, n - 1) s / sqrt(n), the 95 % interval by Student's t over n seeds; s has the divisor n - 1"
 
 
@@ -43,18 +47,24 @@ class Summary(NamedTuple):
         return self.n > 1 and abs(self.mean) > self.half_width
 
 
-def summarise(values: Sequence[float]) -> Summary:
-    """Mean and 95 % interval by Student's t.
+def summarise(values: Sequence[float], *, overlap: float = 0.0) -> Summary:
+    r"""Mean and 95 % interval by Student's t, corrected where seeds divide the same rows again and again.
 
-    >>> print(summarise([1.0, 2.0, 3.0]))
-    2.00 ± 2.48
+    .. math:: \bar v \pm t_{0.975,\, n - 1}\, s\, \sqrt{1 / n + o}
+
+    Splits of the same rows share training and test rows, so their errors are correlated, and more splits do not narrow
+    the interval without limit. With ``overlap`` o = test rows / other rows, this is the correction of Nadeau and
+    Bengio, *Inference for the Generalization Error*, Machine Learning 52 (2003). Independent seeds have o = 0.
+
+    >>> print(summarise([1.0, 2.0, 3.0]), "|", summarise([1.0, 2.0, 3.0], overlap=0.25))
+    2.00 ± 2.48 | 2.00 ± 3.29
     """
     n = len(values)
     mean = math.fsum(values) / n
     if n == 1:
         return Summary(mean, math.inf, n)
     s = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
-    return Summary(mean, _quantile(n - 1) * s / math.sqrt(n), n)
+    return Summary(mean, _quantile(n - 1) * s * math.sqrt(1 / n + overlap), n)
 
 
 @cache  # curves need it at every point, and scipy is slow
@@ -62,14 +72,16 @@ def _quantile(freedom: int) -> float:
     return float(student_t.ppf(0.975, freedom))
 
 
-def paired_difference(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Summary | None:
-    """Ours minus theirs on the seeds both have; ``None`` if they share no seed.
+def paired_difference(
+    ours: Mapping[int, float], theirs: Mapping[int, float], *, overlap: float = 0.0
+) -> Summary | None:
+    """Ours minus theirs on the seeds both have; ``None`` if they share no seed. ``overlap`` is that of `summarise`.
 
     >>> print(paired_difference({0: 3.0, 1: 5.0, 2: 9.0}, {0: 2.0, 1: 4.0}))
     1.00 ± 0.00
     """
     found = paired_differences(ours, theirs)
-    return summarise(found) if found else None
+    return summarise(found, overlap=overlap) if found else None
 
 
 def paired_differences(ours: Mapping[int, float], theirs: Mapping[int, float]) -> list[float]:

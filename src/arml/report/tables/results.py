@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from arml.lab.run import Subject
 from arml.report.data.paper import PROTOCOLS, has_figures
-from arml.report.data.summary import FORMULA, Summary
+from arml.report.data.summary import FORMULA, OVERLAP_FORMULA, Summary
 from arml.report.tables.rows import Row, best_line
 from arml.report.tables.sheet import Cell, Sheet, count, difference, format_weight, number, text
+from arml.report.tables.simple_model_notes import simple_model_notes
 from arml.report.titles import METRICS, YARDSTICKS, subject_title
 
 MOST_WEIGHTS = 4
@@ -18,9 +19,9 @@ FEW_SEEDS = 5
 """Below this many seeds, a note warns of wide intervals."""
 
 
-def error_note(protocols: Sequence[str]) -> str:
+def error_note(protocols: Sequence[str], *, overlap: float = 0.0) -> str:
     """A note on errors: their formula, and which network was tested on what."""
-    return f"error: {FORMULA}; {'; or '.join(protocols)}"
+    return f"error: {OVERLAP_FORMULA if overlap else FORMULA}; {'; or '.join(protocols)}"
 
 
 def result_sheet(subject: Subject, rows: Sequence[Row], *, paper: bool) -> Sheet:
@@ -98,7 +99,8 @@ def _num_seeds(yardsticks: Mapping[str, Summary]) -> int:
 
 def _notes(subject: Subject, rows: Sequence[Row], *, paper: bool) -> tuple[str, ...]:
     protocols = dict.fromkeys(protocol for row in rows for protocol in row.protocols)
-    notes = [error_note(list(protocols)), DIFFERENCE_NOTE]
+    overlap = max((row.overlap for row in rows), default=0.0)
+    notes = [error_note(list(protocols), overlap=overlap), DIFFERENCE_NOTE, *simple_model_notes(rows)]
     notes += _yardstick_note(rows)
     if best_line(rows) is None:
         notes.append("No line is clearly best: the interval of the lowest error overlaps that of another line.")

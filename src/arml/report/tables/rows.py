@@ -39,6 +39,8 @@ class Row(NamedTuple):
     paper: str
     yardsticks: dict[str, Summary]
     """Errors of simple models with the same labels; empty in records that have none."""
+    overlap: float = 0.0
+    """Overlap of the splits of different seeds, for which the intervals are corrected."""
 
     def title(self) -> str:
         """The line's title."""
@@ -59,16 +61,17 @@ def make_rows(comparison: Comparison) -> list[Row]:
 
 
 def _row(comparison: Comparison, line: Line) -> Row:
-    reference, measure = comparison.reference[line], comparison.chosen_by()
+    reference, measure, overlap = comparison.reference[line], comparison.chosen_by(), comparison.overlap()
 
     def against(measure: str) -> Summary | None:
         if line == reference:
             return None
-        return paired_difference(comparison.results(line, measure), comparison.results(reference, measure))
+        ours, theirs = comparison.results(line, measure), comparison.results(reference, measure)
+        return paired_difference(ours, theirs, overlap=overlap)
 
     return Row(
         line,
-        _metrics([run.outcome for run in comparison.finished[line].values()]),
+        _metrics([run.outcome for run in comparison.finished[line].values()], overlap),
         against("error"),
         measure,
         None if measure == "error" else against(measure),
@@ -80,14 +83,17 @@ def _row(comparison: Comparison, line: Line) -> Row:
         comparison.protocols(line),
         paper_figure(comparison.subject, line),
         _yardsticks([run.outcome for run in comparison.finished[line].values()]),
+        overlap,
     )
 
 
-def _metrics(outcomes: Sequence[Record]) -> dict[str, Summary]:
+def _metrics(outcomes: Sequence[Record], overlap: float) -> dict[str, Summary]:
     """The metrics that all seeds have: average precision is undefined where test examples have one class only."""
     names = [key for key in outcomes[0] if key.startswith("test_") and key != "test_error_last"] if outcomes else []
     common = [key for key in names if all(key in outcome for outcome in outcomes)]
-    return {key.removeprefix("test_"): summarise([outcome[key] for outcome in outcomes]) for key in common}
+    return {
+        key.removeprefix("test_"): summarise([outcome[key] for outcome in outcomes], overlap=overlap) for key in common
+    }
 
 
 def _yardsticks(outcomes: Sequence[Record]) -> dict[str, Summary]:

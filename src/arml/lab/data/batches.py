@@ -180,9 +180,10 @@ class RepeatedBatches(AttributeBatches):
 
     def next(self) -> AttributeBatch:
         """The examples of the next step."""
-        *parts, counts = super().next()
-        repeated = [part.repeat_interleave(self.times, dim=0) for part in parts]
-        return AttributeBatch(*repeated, None if counts is None else self.times * counts)
+        batch = super().next()
+        x, y, aux_x, aux_y = (part.repeat_interleave(self.times, dim=0) for part in batch[:4])
+        counts = None if batch.aux_counts is None else self.times * batch.aux_counts
+        return AttributeBatch(x, y, aux_x, aux_y, counts)
 
 
 class DomainBatch(NamedTuple):

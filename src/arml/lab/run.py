@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from arml.lab.catalogue import GRID_SEARCH, method_names
 
@@ -58,7 +58,8 @@ class Run(ABC):
     steps: int = 200
     """Number of training steps."""
     network: str = "small-32"
-    """small-FEATURES or plain-FEATURES such as small-32, wrn-DEPTH-WIDTH such as wrn-28-2, resnet18; mlp-FEATURES."""
+    """small-FEATURES or plain-FEATURES such as small-32, wrn-DEPTH-WIDTH such as wrn-28-2, resnet18,
+    efficientnet-lite0 (trained on ImageNet); mlp-FEATURES for tables."""
     optimizer: Literal["adam", "sgd"] = "adam"
     """Adam, or stochastic gradient descent with momentum."""
     lr: float | None = 0.003
@@ -108,7 +109,7 @@ class Run(ABC):
 
     def name(self) -> str:
         """The name of the run's folder: readable, and unique by a hash of all fields."""
-        described = json.dumps({"setting": self.setting, **asdict(self)}, sort_keys=True)
+        described = json.dumps({"setting": self.setting, **self.described()}, sort_keys=True)
         subject, line = self.subject(), self.line()
         words = [subject.dataset, subject.main, f"{subject.labels:g}", *line, str(self.seed)]
         digest = hashlib.sha256(described.encode()).hexdigest()[:10]
@@ -116,6 +117,11 @@ class Run(ABC):
         return "-".join(
             "".join(c if c.isalnum() or c in "_." else "_" for c in word) for word in [*words, digest] if word
         )
+
+    def described(self) -> dict[str, Any]:
+        """All fields, as records have them. What was added later is left out at its default: old names stay."""
+        usual = {"freeze": 0, "cache_features": False}
+        return {name: value for name, value in asdict(self).items() if name not in usual or value != usual[name]}
 
     @abstractmethod
     def subject(self) -> Subject:

@@ -102,6 +102,11 @@ class MultiLabel(Run):
     """A file of weights that the trunk starts from, such as torchvision's ResNet18."""
     weights_digest: str = ""
     """Fingerprint of that file, filled in: a changed file makes another run."""
+    freeze: int = 0
+    """Layers of the trunk that keep their weights, from the first on: up to 8 of efficientnet-lite0."""
+    cache_features: bool = False
+    """With --freeze: compute the outputs of the frozen layers once per image and train on them, without
+    augmentation."""
     dropout: float = 0.0
     """For mlp: share of features dropped at random in training."""
     select: Literal["error", "average_precision", "auc"] = "average_precision"
@@ -169,6 +174,11 @@ class Domains(Run):
     """A file of weights that the trunk starts from, such as torchvision's ResNet18."""
     weights_digest: str = ""
     """Fingerprint of that file, filled in: a changed file makes another run."""
+    freeze: int = 0
+    """Layers of the trunk that keep their weights, from the first on: up to 8 of efficientnet-lite0."""
+    cache_features: bool = False
+    """With --freeze: compute the outputs of the frozen layers once per image and train on them, without
+    augmentation."""
     select: Literal["last", "sources"] = "last"
     """Which network is tested: the last one, or the best on the sources' validation images."""
     aux_scale: float = 1.0

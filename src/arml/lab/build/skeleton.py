@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from arml.lab.build.components import find_facts, make_noise, make_optimizer, make_reweighter
-from arml.lab.build.networks import make_trunk
+from arml.lab.build.networks import AS_IT_COMES, Start, make_trunk
 from arml.lab.data.batches import Batches
 from arml.lab.learners.base import Learner
 from arml.lab.run import Run
@@ -34,7 +34,7 @@ class Contribution(Generic[B]):
     learner: Learner[B]
     batches: Batches[B]
     example: torch.Size
-    """Shape of one input."""
+    """Shape of one example: an image, whether features of it are cached or not, or a row of a table."""
     num_outputs: int
     """Outputs of the main task's head."""
     num_examples: int
@@ -58,8 +58,8 @@ class Contribution(Generic[B]):
     train_on_main: bool = True
     """Whether the main loss trains the network or only steers the weights."""
     dropout: float = 0.0
-    weights: str = ""
-    """A file of weights that the trunk starts from."""
+    start: Start = AS_IT_COMES
+    """What the trunk starts from, and what of it is trained."""
 
 
 def assemble(run: Run, given: Contribution[B]) -> Parts[B]:
@@ -67,7 +67,7 @@ def assemble(run: Run, given: Contribution[B]) -> Parts[B]:
     learner = given.learner
     torch.manual_seed(given.network_seed)
     trunk = make_trunk(
-        run.network, given.example, bn_momentum=run.bn_momentum, dropout=given.dropout, weights=given.weights
+        run.network, given.example, bn_momentum=run.bn_momentum, dropout=given.dropout, start=given.start
     )
     network = learner.network(trunk, given.num_outputs)
     learner.start(network)

@@ -63,7 +63,8 @@ class Run(ABC):
     steps: int = 200
     """Number of training steps."""
     network: str = "small-32"
-    """small-FEATURES or plain-FEATURES such as small-32, wrn-DEPTH-WIDTH such as wrn-28-2, resnet18; mlp-FEATURES."""
+    """small-FEATURES or plain-FEATURES such as small-32, wrn-DEPTH-WIDTH such as wrn-28-2, resnet18,
+    efficientnet-lite0 (trained on ImageNet); mlp-FEATURES for tables."""
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     """Adam, AdamW, which decays weights apart from the gradient, or stochastic gradient descent with momentum."""
     lr: float | None = 0.003

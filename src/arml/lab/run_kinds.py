@@ -79,6 +79,7 @@ class MultiLabel(Run):
 
     setting: ClassVar[str] = "mlc"
     weighted: ClassVar[frozenset[str]] = weighted_learners("mlc")
+    added_later: ClassVar[Mapping[str, Any]] = {**Run.added_later, "freeze": 0, "cache_features": False}
 
     dataset: Literal["yeast", "celeba", "table"] = "yeast"
     """Examples to learn from. yeast is embedded; celeba is read from the data folder; table is your own file."""
@@ -110,6 +111,11 @@ class MultiLabel(Run):
     """A file of weights that the trunk starts from, such as torchvision's ResNet18."""
     weights_digest: str = ""
     """Fingerprint of that file, filled in: a changed file makes another run."""
+    freeze: int = 0
+    """Layers of the trunk that keep their weights, from the first on: up to 8 of efficientnet-lite0."""
+    cache_features: bool = False
+    """With --freeze: compute the outputs of the frozen layers once per image and train on them, without
+    augmentation."""
     dropout: float = 0.0
     """For mlp: share of features dropped at random in training."""
     pieces: int = 0
@@ -161,6 +167,7 @@ class Domains(Run):
 
     setting: ClassVar[str] = "dg"
     weighted: ClassVar[frozenset[str]] = weighted_learners("dg")
+    added_later: ClassVar[Mapping[str, Any]] = {**Run.added_later, "freeze": 0, "cache_features": False}
 
     dataset: Literal["digits", "digits_misleading", "pacs", "pacs_misleading", "folders"] = "digits"
     """Domains to learn from. digits has one misleading source; in digits_misleading all sources mislead; pacs is read
@@ -187,6 +194,11 @@ class Domains(Run):
     """A file of weights that the trunk starts from, such as torchvision's ResNet18."""
     weights_digest: str = ""
     """Fingerprint of that file, filled in: a changed file makes another run."""
+    freeze: int = 0
+    """Layers of the trunk that keep their weights, from the first on: up to 8 of efficientnet-lite0."""
+    cache_features: bool = False
+    """With --freeze: compute the outputs of the frozen layers once per image and train on them, without
+    augmentation."""
     select: Literal["last", "sources"] = "last"
     """Which network is tested: the last one, or the best on the sources' validation images."""
     aux_scale: float = 1.0

@@ -17,8 +17,15 @@ YARDSTICKS = {
     "most_frequent_class": "always the most frequent class",
     "ridge_regression": "ridge regression on the same labels",
     "mean": "always the mean",
+    "linear": "logistic or ridge regression",
+    "forest": "a random forest",
+    "stacking": "regression on predicted auxiliaries",
 }
-"""Simple models whose errors stand below a table."""
+"""Simple models: their errors stand below a table, or in lines of their own."""
+SIMPLE = {name for learners in LEARNERS.values() for name, facts in learners.items() if facts.simple}
+"""Learners without a network."""
+KNOWN_AT_PREDICTION = "aux_inputs"
+"""The one among them whose inputs include the auxiliary columns, so that it answers another question."""
 CONSTANTS = ("most_frequent_class", "mean")
 """Yardsticks that give every example the same answer."""
 ARMLS = tuple(

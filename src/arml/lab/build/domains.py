@@ -8,11 +8,13 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
+from arml.lab.build.cached_features import compute_features, float_features
 from arml.lab.build.components import settle_method
 from arml.lab.build.fingerprints import file_fingerprint, folder_fingerprint
-from arml.lab.build.networks import choose_preprocess
+from arml.lab.build.networks import check_start, choose_preprocess, choose_start
 from arml.lab.build.skeleton import Contribution, Folders, seed_stream
 from arml.lab.catalogue import choose
 from arml.lab.data import Images, Sampler, digit_domains, pacs, pacs_misleading
@@ -25,6 +27,7 @@ from arml.lab.learners.base import AugmentExamples
 from arml.lab.learners.dsam import DSAM, DSAMSettings
 from arml.lab.learners.fada import FADA, FADASettings
 from arml.lab.learners.jigen import JiGen, JiGenSettings
+from arml.lab.learners.joint_targets import no_augmentation
 from arml.lab.learners.joint_training import Baseline, DomainLearner, DomainSettings, JointTraining, TargetOnly
 from arml.lab.learners.shape_bias import ShapeBias, ShapeBiasSettings
 from arml.lab.models.network import Network
@@ -96,18 +99,28 @@ def load(run: Domains, folders: Folders, count: ReportCount) -> Loaded:
         raise ValueError(f"--out is inside {run.folders}, where it would be taken for a domain. Choose another folder.")
     dataset = choose(DATASETS, run.dataset, "data set").load(run, folders, count)
     target, sources = _choose_domains(dataset, run)
+    if run.cache_features:
+        target, *others = (_replace_images(d, dataset.name, run, folders, count) for d in (target, *sources.values()))
+        sources = dict(zip(sources, others, strict=True))
     few = _shots_for(target, run, dataset.classes, seed=seed_stream(run.seed, 0))
     if run.network == "resnet18" and not run.weights:
         warnings.warn("resnet18 starts from nothing; the paper's starts from ImageNet: --weights.", stacklevel=1)
     return Loaded(dataset.classes, target, sources, few)
 
 
+def _replace_images(domain: Domain, dataset: str, run: Domains, folders: Folders, count: ReportCount) -> Domain:
+    """The domain with outputs of the frozen layers in place of images."""
+    name = f"{dataset}-{domain.name}"
+    return domain._replace(x=compute_features(domain.x, run, folders.cache, name=name, progress=count))
+
+
 def contribute(run: Domains, loaded: Loaded) -> Contribution[DomainBatch]:
     """Makes the learner and its batches. The seed decides all draws."""
     classes, target, sources, few = loaded
     draw_seed, network_seed, *orders = (seed_stream(run.seed, number) for number in range(1, 4 + len(sources)))
-    learner = choose(LEARNERS, run.learner, "learner")(run, tuple(sources), DATASETS[run.dataset].augment)
-    preprocess = choose_preprocess(run.weights, target.x.shape[1])
+    augment = no_augmentation if run.cache_features else DATASETS[run.dataset].augment
+    learner = choose(LEARNERS, run.learner, "learner")(run, tuple(sources), augment)
+    preprocess = float_features if run.cache_features else choose_preprocess(run.weights, target.x.shape[1])
     # Where the target's labels neither train nor steer, nothing looks at its images.
     looks = len(few) and (learner.train_on_main or run.method != "uniform")
     from_target = SampledImages(
@@ -121,7 +134,7 @@ def contribute(run: Domains, loaded: Loaded) -> Contribution[DomainBatch]:
     return Contribution(
         learner=learner,
         batches=DomainBatches(from_target, from_sources, preprocess),
-        example=target.x.shape[1:],
+        example=torch.Size([3, run.image_size, run.image_size]) if run.cache_features else target.x.shape[1:],
         num_outputs=len(classes),
         num_examples=sum(len(source.train) for source in sources.values()),
         lr=learner.settings.lr,
@@ -134,7 +147,7 @@ def contribute(run: Domains, loaded: Loaded) -> Contribution[DomainBatch]:
         aux_divisor=len(sources),  # equal weights are then the mean loss of the pooled sources
         train_on_main=learner.train_on_main,
         yardsticks=partial(measure_yardsticks, Labelled(*_images(target), few), Labelled(*_images(target), test)),
-        weights=run.weights,
+        start=choose_start(run),
     )
 
 
@@ -195,6 +208,9 @@ def complete(run: Domains) -> Domains:
         raise ValueError(
             "Learning from folders of your own needs --folders FOLDER and --target DOMAIN, and no --dataset."
         )
+    check_start(run.network, choose_start(run))
+    if run.cache_features and run.learner in ("jigen", "shape_bias"):
+        raise ValueError(f"{run.learner} changes pixels, so features cannot be cached. Leave --cache-features out.")
     run = replace(run, leave_out=split_names(run.leave_out), weights_digest=file_fingerprint(run.weights))
     run = replace(run, folders_digest=folder_fingerprint(run.folders))
     # Without shots nothing steers the weights.

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from arml.lab.build.cached_features import compute_features, float_features
 from arml.lab.build.components import make_optimizer, settle_method
 from arml.lab.build.fingerprints import file_fingerprint
-from arml.lab.build.networks import choose_preprocess, count_members
+from arml.lab.build.networks import check_start, choose_preprocess, choose_start, count_members
 from arml.lab.build.skeleton import Contribution, Folders, seed_stream
 from arml.lab.build.table_remarks import remark_division
 from arml.lab.catalogue import GRID_SEARCH, choose
@@ -90,6 +91,8 @@ def _branching(given: LearnerParts) -> Branching:
 def load(run: MultiLabel, folders: Folders, count: ReportCount) -> Loaded:
     """Reads the data set and divides it. Decoded images are kept in ``folders.cache``."""
     examples = choose(DATASETS, run.dataset, "data set")(run, folders, count)
+    if run.cache_features:
+        examples = _replace_images(examples, run, folders, count)
     main, others = _choose_targets(examples, run)
     if not run.table:
         rows = few_labels(main, labels=run.labels, seed=seed_stream(run.seed, 0), rows=examples.rows)
@@ -99,6 +102,13 @@ def load(run: MultiLabel, folders: Folders, count: ReportCount) -> Loaded:
     return Loaded(examples, main, others, rows)
 
 
+def _replace_images(examples: Examples, run: MultiLabel, folders: Folders, count: ReportCount) -> Examples:
+    """The examples with outputs of the frozen layers in place of images."""
+    images = examples.inputs(torch.arange(0))
+    features = compute_features(images, run, folders.cache, name=examples.name, progress=count)
+    return examples._replace(inputs=lambda train: features)
+
+
 def contribute(run: MultiLabel, loaded: Loaded) -> Contribution[AttributeBatch]:
     """Makes the learner and its batches. The seed decides all draws."""
     target, rows = loaded.main, loaded.rows
@@ -106,7 +116,7 @@ def contribute(run: MultiLabel, loaded: Loaded) -> Contribution[AttributeBatch]:
     x = loaded.examples.inputs(rows.aux)
     x = PiecewiseLinear(x[rows.aux], run.pieces)(x) if run.pieces else x
     is_image = x.dtype == torch.uint8
-    preprocess = choose_preprocess(run.weights, x.shape[1]) if is_image else torch.Tensor.float
+    preprocess = choose_preprocess(run.weights, x.shape[1]) if is_image else float_features
     main = Attributes({run.main: target}, rows.main)
 
     def evaluate_on(chosen: Tensor) -> Evaluate:
@@ -132,7 +142,7 @@ def contribute(run: MultiLabel, loaded: Loaded) -> Contribution[AttributeBatch]:
             aux=Sampler(rows.aux, run.batch_aux, pool),
             preprocess=preprocess,
         ),
-        example=x.shape[1:],
+        example=torch.Size([3, run.image_size, run.image_size]) if run.cache_features else x.shape[1:],
         num_outputs=main.num_outputs,
         num_examples=len(rows.aux),
         lr=LR,
@@ -143,7 +153,7 @@ def contribute(run: MultiLabel, loaded: Loaded) -> Contribution[AttributeBatch]:
         score=None if run.select == "last" else run.score,
         yardsticks=_yardsticks(run, x, target, rows),
         dropout=run.dropout,
-        weights=run.weights,
+        start=choose_start(run),
     )
 
 
@@ -179,6 +189,9 @@ def complete(run: MultiLabel) -> MultiLabel:
         raise ValueError(f"--features chooses columns of a table; {run.dataset} has its own.")
     known = table.column_names(Path(run.table)) if run.table else ()
     aux, features, left_out = (split_names(names, known) for names in (run.aux, run.features, run.leave_out))
+    if run.cache_features and run.dataset != "celeba":
+        raise ValueError(f"--cache-features is for images; {run.dataset} has rows of a table. Leave it out.")
+    check_start(run.network, choose_start(run))
     run = settle_method(run)
     run = replace(run, aux=aux, features=features, leave_out=left_out, weights_digest=file_fingerprint(run.weights))
     if not run.table:

@@ -16,7 +16,7 @@ from arml.lab.build.components import (
     make_reweighter,
     make_scaler,
 )
-from arml.lab.build.networks import make_trunk
+from arml.lab.build.networks import AS_IT_COMES, Start, make_trunk
 from arml.lab.data.batches import Batches
 from arml.lab.data.placement import Placement
 from arml.lab.hardware import AUTOCAST, CPU, draw_source
@@ -43,7 +43,7 @@ class Contribution(Generic[B]):
     learner: Learner[B]
     batches: Batches[B]
     example: torch.Size
-    """Shape of one input."""
+    """Shape of one example: an image, whether features of it are cached or not, or a row of a table."""
     num_outputs: int
     """Outputs of the main task's head."""
     num_examples: int
@@ -67,8 +67,8 @@ class Contribution(Generic[B]):
     train_on_main: bool = True
     """Whether the main loss trains the network or only steers the weights."""
     dropout: float = 0.0
-    weights: str = ""
-    """A file of weights that the trunk starts from."""
+    start: Start = AS_IT_COMES
+    """What the trunk starts from, and what of it is trained."""
 
 
 def assemble(run: Run, given: Contribution[B], device: torch.device = CPU) -> Parts[B]:
@@ -76,7 +76,7 @@ def assemble(run: Run, given: Contribution[B], device: torch.device = CPU) -> Pa
     learner = given.learner
     torch.manual_seed(given.network_seed)
     trunk = make_trunk(
-        run.network, given.example, bn_momentum=run.bn_momentum, dropout=given.dropout, weights=given.weights
+        run.network, given.example, bn_momentum=run.bn_momentum, dropout=given.dropout, start=given.start
     )
     network = learner.network(trunk, given.num_outputs)
     dtype = torch.float64 if run.precision == "fp64" else None

@@ -6,6 +6,8 @@
 - ``small``: a small convolutional network, for grey images and one processor; ``plain``: one without BatchNorm
 - ``wrn``: wide residual networks, for CIFAR-10 and SVHN
 - ``resnet``: ResNet18 with torchvision's names, for faces and domains; ``weights``: loads public weights into it
+- ``efficientnet``: EfficientNet-Lite0 with weights learned on ImageNet
+- ``frozen``: the first layers of a trunk as a fixed function
 - ``ema``: a teacher that follows a network
 - ``aggregation``: modules that combine the outputs of all blocks of a trunk, one per source domain
 """

@@ -12,14 +12,17 @@ from torch.nn.modules.batchnorm import _BatchNorm
 class Trunk(nn.Sequential):
     """Named layers that turn images [B, C, H, W] into features [B, num_features]."""
 
-    def __init__(self, layers: Mapping[str, nn.Module], num_features: int, last_layer: str) -> None:
+    def __init__(
+        self, layers: Mapping[str, nn.Module], num_features: int, last_layer: str, *, draw_weights: bool = True
+    ) -> None:
         """``last_layer`` names the last convolution or linear layer, where GradNorm measures gradients.
 
         Chen et al. take the last shared layer of weights, the release of ARML the last convolution of the last block.
+        Layers that have weights already keep them with ``draw_weights=False``.
         """
         super().__init__(OrderedDict(layers))
         self.num_features, self.last_layer = num_features, last_layer
-        for layer in self.modules():
+        for layer in self.modules() if draw_weights else ():
             if isinstance(layer, nn.Conv2d):  # variance 2 / (kernel area x output channels)
                 nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
 

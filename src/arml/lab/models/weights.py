@@ -29,7 +29,7 @@ def load_weights(trunk: nn.Module, path: Path) -> None:
             what has another shape.
     """
     wanted = trunk.state_dict()
-    found = _rename(_read(path), wanted, path)
+    found = _rename(read_weights(path), wanted, path)
     missing = [name for name in wanted if name not in found and not name.endswith("num_batches_tracked")]
     unexpected = [name for name in found if name not in wanted]
     misshapen = [
@@ -52,8 +52,8 @@ def load_weights(trunk: nn.Module, path: Path) -> None:
     trunk.load_state_dict(found, strict=False)  # counters may be missing
 
 
-def _read(path: Path) -> Mapping[str, Tensor]:
-    """The state dict in the file, with the names in the file."""
+def read_weights(path: Path) -> Mapping[str, Tensor]:
+    """The state dict in the file, with the names in the file. Only tensors and plain values are read."""
     if not path.is_file():
         raise ValueError(f"{path}: expected a file with weights, found no such file. Check the path.")
     try:

@@ -18,7 +18,7 @@ from arml.report.data.labels_needed import LabelsFactor, labels_factor
 from arml.report.data.summary import Summary, paired_differences, summarise
 from arml.report.data.topics import Topic
 from arml.report.data.verdict import Verdict, verdicts
-from arml.report.titles import CONSTANTS, MAIN_ONLY
+from arml.report.titles import CONSTANTS, KNOWN_AT_PREDICTION, MAIN_ONLY, SIMPLE
 
 
 class Advice(Enum):
@@ -162,7 +162,7 @@ def _candidates(comparison: Comparison) -> list[Line]:
     return [
         line
         for line, runs in comparison.finished.items()
-        if runs and not line.variant and line.method != GRID_SEARCH and line.learner not in MAIN_ONLY
+        if runs and not line.variant and line.method != GRID_SEARCH and line.learner not in (*MAIN_ONLY, *SIMPLE)
     ]
 
 
@@ -187,8 +187,12 @@ def _compare_simple_models(answer: Answer) -> Answer:
 
 
 def _simple_errors(comparison: Comparison) -> dict[str, dict[int, float]]:
-    """The test error of every simple model, by seed. All lines have the same: they are trained on the same labels."""
-    found: dict[str, dict[int, float]] = {}
+    """The test error of every simple model, by seed: those that have lines, and those that every line carries along.
+
+    All lines carry the same, since they are trained on the same labels.
+    """
+    lines = [line for line in comparison.finished if line.learner in SIMPLE and line.learner != KNOWN_AT_PREDICTION]
+    found = {line.learner: comparison.errors(line) for line in lines if comparison.errors(line)}
     for runs in comparison.finished.values():
         for seed, run in runs.items():
             for name, error in run.outcome.get("yardsticks", {}).items():

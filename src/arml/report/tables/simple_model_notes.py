@@ -2,20 +2,15 @@
 
 from collections.abc import Sequence
 
-from arml.lab.catalogue import LEARNERS
 from arml.report.tables.rows import Row
-from arml.report.titles import ARMLS
-
-_SIMPLE = {name for learners in LEARNERS.values() for name, facts in learners.items() if facts.simple}
-KNOWN_AT_PREDICTION = "aux_inputs"
-"""The line whose inputs include the auxiliary columns."""
+from arml.report.titles import ARMLS, KNOWN_AT_PREDICTION, SIMPLE
 
 
 def simple_model_notes(rows: Sequence[Row]) -> list[str]:
     """What a person should know who might do without the network; empty if there is no simple line."""
     finished = {row.line: row for row in rows if row.metrics and not row.line.variant}
     network = _recommended(list(finished.values()))
-    simple = [row for row in finished.values() if row.line.learner in _SIMPLE]
+    simple = [row for row in finished.values() if row.line.learner in SIMPLE]
     if network is None or not simple:
         return []
     alike = [row for row in simple if row.line.learner != KNOWN_AT_PREDICTION]

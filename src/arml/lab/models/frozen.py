@@ -1,0 +1,60 @@
+"""The first layers of a trunk as a fixed function of the image."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from arml.lab.models.network import Trunk
+
+
+class Frozen(nn.Sequential):
+    """Layers that stay as they are: no gradients, and BatchNorm always by its running statistics."""
+
+    def __init__(self, layers: Mapping[str, nn.Module]) -> None:
+        super().__init__()
+        for name, layer in layers.items():
+            self.add_module(name, layer)
+        self.requires_grad_(False)
+        self.train(False)
+
+    def train(self, mode: bool = True) -> "Frozen":
+        """Stays in evaluation mode, whatever is asked for."""
+        del mode
+        super().train(False)
+        return self
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The layers one after the other, without a graph."""
+        with torch.no_grad():
+            outputs: Tensor = super().forward(x)
+        return outputs
+
+
+def split_trunk(trunk: Trunk, count: int) -> tuple[Frozen, Trunk]:
+    """The first ``count`` layers, frozen, and the rest as a trunk of its own.
+
+    >>> from arml.lab.models import small
+    >>> frozen, rest = split_trunk(small(1, 8), 1)
+    >>> features = frozen(torch.zeros(2, 1, 8, 8))
+    >>> features.shape, rest(features).shape
+    (torch.Size([2, 4, 8, 8]), torch.Size([2, 8]))
+    """
+    layers = dict(trunk.named_children())
+    first = list(layers)[:count]
+    rest = {name: layer for name, layer in layers.items() if name not in first}
+    if not 0 < count < len(layers) or not any(layer.state_dict() for layer in rest.values()):
+        raise ValueError(
+            f"At least one layer should be frozen and one with weights should be left. Got {count} to freeze of "
+            f"{len(layers)}: {', '.join(layers)}."
+        )
+    return Frozen({name: layers[name] for name in first}), Trunk(
+        rest, trunk.num_features, trunk.last_layer, draw_weights=False
+    )
+
+
+def freeze_first(trunk: Trunk, count: int) -> Trunk:
+    """``trunk`` with its first ``count`` layers frozen, as one layer called ``frozen``."""
+    frozen, rest = split_trunk(trunk, count)
+    layers = {"frozen": frozen, **dict(rest.named_children())}
+    return Trunk(layers, trunk.num_features, trunk.last_layer, draw_weights=False)

@@ -1,0 +1,40 @@
+"""Frozen layers are a fixed function of the image."""
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from arml.lab.models import small
+from arml.lab.models.frozen import freeze_first, split_trunk
+
+
+def make_trunk():
+    torch.manual_seed(0)
+    return small(1, 8)
+
+
+def test_two_halves_make_the_whole():
+    x = torch.randn(4, 1, 8, 8)
+    whole = make_trunk().eval()(x)
+    frozen, rest = split_trunk(make_trunk(), 2)
+    assert_close(rest.eval()(frozen(x)), whole, rtol=0, atol=0)
+    assert_close(freeze_first(make_trunk(), 2).eval()(x), whole, rtol=0, atol=0)
+
+
+def test_training_changes_nothing_in_frozen_layers():
+    trunk = freeze_first(make_trunk(), 2).train()
+    before = {name: value.clone() for name, value in trunk.state_dict().items()}
+    optimizer = torch.optim.SGD([p for p in trunk.parameters() if p.requires_grad], lr=0.1)
+    trunk(torch.randn(4, 1, 8, 8)).square().sum().backward()
+    optimizer.step()
+    changed = [name for name, value in trunk.state_dict().items() if not torch.equal(value, before[name])]
+    assert changed
+    assert not any(name.startswith("frozen.") for name in changed)
+
+
+@pytest.mark.parametrize("count", [0, 3, 9])
+def test_something_is_left_to_train(count):
+    if count == 3:
+        count = len(list(make_trunk().children())) - 1  # pooling and flattening have no weights
+    with pytest.raises(ValueError, match=f"Got {count} to freeze"):
+        split_trunk(make_trunk(), count)

@@ -1,7 +1,7 @@
 """Finds the command that was typed, and runs it."""
 
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentError, ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +97,10 @@ def _preset(setting: Setting, words: Sequence[str]) -> Run:
     parser.add_argument("--dataset", default=setting.datasets[0])
     if setting.own_data:
         parser.add_argument(f"--{setting.own_data}", dest="own")
-    known, _ = parser.parse_known_args(list(words))
+    try:
+        known, _ = parser.parse_known_args(list(words))
+    except ArgumentError:  # an option without its value, such as `--dataset -1`
+        known, _ = parser.parse_known_args([])
     dataset = setting.own_data if getattr(known, "own", None) else known.dataset
     preset = setting.presets.get(known.preset, setting.presets["cpu"])
     return preset(dataset if dataset in setting.datasets else setting.datasets[0])

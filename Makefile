@@ -13,7 +13,7 @@ setup: $(INSTALLED)  ## make .venv and install arml with everything the other ta
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,ray,tune,torchjd,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,pretrained,ray,tune,torchjd,dev]'
 	touch $(INSTALLED)
 
 # The demo needs less than the tests do: a newcomer waits for that much less. Where everything is installed, nothing more is.

@@ -135,3 +135,11 @@ def test_ctrl_c_while_packages_are_imported_is_no_traceback(monkeypatch, capsys)
     monkeypatch.setattr(builtins, "__import__", interrupt)
     assert entry() == 130
     assert capsys.readouterr().err == "arml: stopped before it began.\n"
+
+
+@pytest.mark.parametrize("words", [["--dataset", "-1"], ["--preset", "-x"], ["--dataset"]])
+def test_an_option_without_its_value_is_explained(words, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", "mlc", *words])
+    assert stopped.value.code == 2
+    assert words[0] in capsys.readouterr().err

@@ -136,7 +136,7 @@ ORDER = {
         "_download",
         "fetch",
     ],
-    "arml.lab.models": ["network", "resnet"],
+    "arml.lab.models": ["network", "resnet", "weights"],
     "arml.lab.tasks": ["jigsaw"],
     "arml.lab.worlds": [
         "world",
@@ -164,6 +164,7 @@ ORDER = {
         "table_remarks",
         "method_file",
         "networks",
+        "cached_features",
         "components",
         "skeleton",
         "semi_supervised",

@@ -27,8 +27,9 @@ class Frozen(nn.Sequential):
     def forward(self, x: Tensor) -> Tensor:
         """The layers one after the other, without a graph."""
         with torch.no_grad():
-            outputs: Tensor = super().forward(x)
-        return outputs
+            for layer in self:
+                x = layer(x)
+        return x
 
 
 def split_trunk(trunk: Trunk, count: int) -> tuple[Frozen, Trunk]:

@@ -100,12 +100,12 @@ def test_a_wrong_word_gets_the_nearest_known_one(words, message):
     [
         (("train", "ssl", "--method", "gradnrom"), "--method has no 'gradnrom'. Did you mean gradnorm? Known: uniform"),
         (("compare", "ssl", "--methods", "uniform", "amrl"), "--methods has no 'amrl'. Did you mean arml?"),
-        (("compare", "ssl", "--seed", "3"), "--seed is no option here: compare trains several seeds: use --seeds N."),
+        (("compare", "ssl", "--seed", "3"), "--seed is no option here: several seeds are trained: use --seeds N."),
         (
             ("compare", "dg", "--learner=jt"),
-            "--learner is no option here: compare trains several learners: use --learn",
+            "--learner is no option here: several learners are trained: use --learn",
         ),
-        (("compare", "mlc", "--method", "arml"), "compare trains several methods: use --methods NAME ..."),
+        (("compare", "mlc", "--method", "arml"), "several methods are trained: use --methods NAME ..."),
         (("train", "mlc", "--table-digest", "0"), "--table-digest is no option here: arml fills it in."),
         (("train", "mlc", "--table_digest=0"), "--table-digest is no option here"),
     ],

@@ -11,6 +11,7 @@ import torch
 from torch.amp import GradScaler
 
 from arml.lab.build import Folders, build
+from arml.lab.checkpoint import read_checkpoint, write_checkpoint
 from arml.lab.run import Run
 from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
 from arml.lab.trace import read
@@ -84,11 +85,12 @@ def test_float16_resumes_exactly(tmp_path: Path) -> None:
     train(run, make(run, tmp_path), tmp_path / "whole")
     train(replace(run, steps=3), make(run, tmp_path), tmp_path / "parts")
     first, *_ = (tmp_path / "whole" / "record.jsonl").read_text().splitlines()
-    saved = torch.load(tmp_path / "parts" / "checkpoint.pt", weights_only=True)
-    assert saved["scaler"]["scale"] == 65536.0
-    assert saved["device"] == "cpu"
-    parts = make(run, tmp_path)
-    assert TrainingState.load(tmp_path / "parts", parts).step == 3
+    half = replace(run, steps=3)
+    saved = read_checkpoint(tmp_path / "parts", half.name())
+    assert saved is not None
+    assert saved.state["scaler"]["scale"] == 65536.0
+    assert saved.state["device"] == "cpu"
+    assert TrainingState.load(tmp_path / "parts", half, make(run, tmp_path)).step == 3
     assert json.loads(first)["run"]["precision"] == "fp16"
 
 
@@ -100,10 +102,11 @@ def test_a_second_network_is_refused_in_float16(tmp_path: Path) -> None:
 
 def test_a_checkpoint_of_another_device_is_refused(tmp_path: Path) -> None:
     train(TINY, make(TINY, tmp_path), tmp_path / "run")
-    path = tmp_path / "run" / "checkpoint.pt"
-    torch.save({**torch.load(path, weights_only=True), "device": "cuda"}, path)
+    saved = read_checkpoint(tmp_path / "run", TINY.name())
+    assert saved is not None
+    write_checkpoint(tmp_path / "run", saved._replace(state={**saved.state, "device": "cuda"}))
     with pytest.raises(ValueError, match=r"was written on cuda, and this is cpu.*Resume with --device cuda"):
-        TrainingState.load(tmp_path / "run", make(TINY, tmp_path))
+        TrainingState.load(tmp_path / "run", TINY, make(TINY, tmp_path))
 
 
 def test_a_trunk_that_cannot_be_compiled_trains_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

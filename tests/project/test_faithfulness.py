@@ -15,7 +15,7 @@ SETTINGS = ("ssl", "mlc", "dg")
 WEIGHTINGS = ("uniform", "adaloss", "gradnorm", "cosine_sim", "ol_aux", "arml", "arml_full", GRID_SEARCH)
 """Those of the paper."""
 
-NEWER = {"forkmerge"}
+NEWER = {"forkmerge", "linear", "forest", "stacking", "aux_inputs"}
 """Learners that the paper does not have."""
 
 

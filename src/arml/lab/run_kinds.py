@@ -79,7 +79,7 @@ class MultiLabel(Run):
 
     setting: ClassVar[str] = "mlc"
     weighted: ClassVar[frozenset[str]] = weighted_learners("mlc")
-    added_later: ClassVar[Mapping[str, Any]] = {**Run.added_later, "freeze": 0, "cache_features": False}
+    added_later: ClassVar[Mapping[str, Any]] = {**Run.added_later, "freeze": 0, "cache_features": False, "pieces": 0}
 
     dataset: Literal["yeast", "celeba", "table"] = "yeast"
     """Examples to learn from. yeast is embedded; celeba is read from the data folder; table is your own file."""

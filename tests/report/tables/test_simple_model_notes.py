@@ -8,7 +8,7 @@ from arml.report.tables.simple_model_notes import simple_model_notes
 
 def row(learner, mean, half_width=1.0, method=""):
     error = {"error": Summary(mean, half_width, 5)}
-    return Row(Line(learner, method), error, None, "error", None, {}, 0, 0, 0, (), "", {})
+    return Row(Line(learner, method), error, None, "error", None, {}, 0, 0, 0, 0, (), "", {})
 
 
 NETWORK = row("joint", 20.0, method="agreement")

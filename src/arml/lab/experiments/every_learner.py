@@ -22,6 +22,7 @@ def every_learner(steps: int, every: int) -> dict[str, Run]:
         f"{setting} {learner}": _tiny(setting, learner, "arml" if facts.weighted else "uniform", steps, every)
         for setting, learners in LEARNERS.items()
         for learner, facts in learners.items()
+        if not facts.simple  # these have no network
     }
 
 

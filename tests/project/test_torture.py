@@ -13,7 +13,7 @@ TESTS = Path(__file__).parents[1]
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork") or not Path("/proc").exists(), reason="the torture forks, and reads /proc")
 def test_a_sample_of_the_torture_finds_nothing(tmp_path):
-    parts = ["malformed", "kills", "full disks"]
+    parts = ["malformed", "checkpoints", "kills", "signals", "full disks"]
     words = ["--seed", "3", "--share", "0.004", "--parts", *parts, "--out", str(tmp_path)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "torture", *words]

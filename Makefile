@@ -27,7 +27,7 @@ demo: $(DEMO_INSTALLED)   ## see it work: one experiment on real data, an answer
 	$(BIN)/arml demo
 
 test: $(INSTALLED) browser   ## all tests except the slow ones, doctests and README blocks
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not long"
 
 test-all: $(INSTALLED) browser   ## all tests except the long ones
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not long"

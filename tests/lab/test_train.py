@@ -160,7 +160,7 @@ def start(out: Path, *more: str) -> subprocess.Popen:
         return subprocess.Popen([sys.executable, "-m", "arml", *words], env=environment, stdout=log, stderr=log)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_process_killed_at_random_moments_leaves_the_record_of_one_that_was_not(tmp_path):
     whole = start(tmp_path / "whole")
     (tmp_path / "killed").mkdir()

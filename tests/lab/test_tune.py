@@ -128,7 +128,7 @@ def test_ranges_and_the_missing_package_are_named(tmp_path, monkeypatch):
     assert "pip install 'arml[tune]'" in missing.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_search_from_the_command_line_feeds_a_comparison(tmp_path):
     small = ["--network", "mlp-8", "--steps", "4", "--batch-main", "8", "--batch-aux", "8", "--evaluate-every", "2"]
     small += ["--methods", "uniform", "--no-main-only", "--workers", "1"]

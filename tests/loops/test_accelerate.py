@@ -18,6 +18,7 @@ def run(script, *options):
     return ran.stdout
 
 
+@pytest.mark.long
 def test_accelerate_goes_on_from_its_state(tmp_path):
     pytest.importorskip("accelerate")
     whole = run("accelerate_digits", "--epochs", "3", "--out", str(tmp_path / "whole"))
@@ -30,6 +31,7 @@ def test_accelerate_goes_on_from_its_state(tmp_path):
     assert steps[-1] == 3 * 29
 
 
+@pytest.mark.long
 def test_active_tasks_save_time():
     found = run("active_tasks", "--steps", "60", "--seeds", "1").splitlines()
     ratios = {line[:18].strip(): float(line[18:].split()[0]) for line in found}

@@ -108,6 +108,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_two_processes_hold_the_same_weights(tmp_path):
     script = tmp_path / "worker.py"
     script.write_text(WORKER.format(tests=str(ROOT / "tests"), out=str(tmp_path)))

@@ -104,6 +104,7 @@ def run(script, out, *options):
     return ran.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script", ["trainer_docstrings", "mix_corpora"])
 def test_examples_run_and_resume(tmp_path, script):
     pytest.importorskip("peft")

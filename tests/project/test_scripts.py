@@ -21,7 +21,7 @@ def run(script: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=wide, capture_output=True, text=True, timeout=300, check=False)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_digits_reports_and_records_every_run(tmp_path: Path) -> None:
     output = tmp_path / "deep" / "digits.jsonl"
     ran = run("examples/digits.py", "--seeds", "2", "--steps", "20", "--processes", "1", "--output", str(output))

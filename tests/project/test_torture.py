@@ -14,7 +14,7 @@ TESTS = Path(__file__).parents[1]
 @pytest.mark.skipif(not hasattr(os, "fork") or not Path("/proc").exists(), reason="the torture forks, and reads /proc")
 def test_a_sample_of_the_torture_finds_nothing(tmp_path):
     parts = ["malformed", "checkpoints", "kills", "signals", "full disks"]
-    words = ["--seed", "3", "--share", "0.004", "--parts", *parts, "--out", str(tmp_path)]
+    words = ["--seed", "3", "--share", "0.002", "--parts", *parts, "--out", str(tmp_path)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "torture", *words]
     answer = subprocess.run(command, cwd=TESTS, env=environment, capture_output=True, text=True)

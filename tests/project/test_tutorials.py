@@ -8,7 +8,7 @@ import pytest
 TUTORIALS = sorted((Path(__file__).parents[2] / "docs" / "tutorials").glob("*.md"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_a_tutorial_runs(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

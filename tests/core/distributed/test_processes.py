@@ -23,7 +23,7 @@ TIMEOUT = 300
 
 SHARES = ("EXP3",)
 """Probabilities that sum to 1: those of tasks that are missing move with the others."""
-LOSSES_ALONE = ("AdaLoss", "DWA", "UncertaintyWeighting", "FAMO")
+LOSSES_ALONE = ("AdaLoss", "DWA", "UncertaintyWeighting", "FAMO", "TorchJDScalarizer")
 """Methods that look at no gradient."""
 Runs = dict[str, list[dict[str, Any]]]
 """What each rank recorded, by the name of the run."""

@@ -208,7 +208,7 @@ class Theory:
     seed: int = 0
     """Seeds all draws."""
     quick: bool = False
-    """Fewer draws and points: less than half a minute on two cores."""
+    """Fewer draws and points: about a minute on two cores."""
     workers: int = 2
     """Number of processes side by side, each with one thread."""
 

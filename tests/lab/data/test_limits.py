@@ -36,7 +36,7 @@ def test_a_large_plain_table_is_refused_too(tmp_path, monkeypatch):
         load(tmp_path / "a.csv", main="a", aux=["b"])
 
 
-@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"a,b\n" * 1000)[:-20]])
+@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"a,b\n" * 1000)[:-20]], ids=["other bytes", "cut"])
 def test_a_damaged_file_is_named(tmp_path, content):
     (tmp_path / "a.csv.gz").write_bytes(content)
     check_inflated_size(tmp_path / "a.csv.gz")

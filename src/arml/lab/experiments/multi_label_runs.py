@@ -7,8 +7,19 @@ from arml.lab.catalogue import COMPARED_METHODS, LEARNERS, grid_for
 from arml.lab.run import MethodName, split_names
 from arml.lab.run_kinds import MultiLabel
 
+_TABLE = MultiLabel(
+    network="mlp-64x8",
+    dropout=0.3,
+    optimizer="adamw",
+    weight_decay=0.3,
+    lr_drop=0.5,
+    lr_drop_at=(0.4, 0.55, 0.7, 0.8, 0.9),
+    steps=300,
+    every=5,
+)
+"""The network of tables: several small ones, averaged."""
 _CPU = {
-    "yeast": MultiLabel(network="mlp-64", steps=300, lr=0.003, every=5, dropout=0.2),
+    "yeast": _TABLE,
     "celeba": MultiLabel(
         dataset="celeba",
         main="Smiling",  # as frequent as not, so that few labels show both
@@ -24,19 +35,12 @@ _CPU = {
         evaluate_every=100,
         record_every=100,
     ),
-    "table": MultiLabel(
+    "table": replace(
+        _TABLE,
         dataset="table",
         main="",
         labels=None,
-        network="mlp-64x8",
         pieces=8,
-        dropout=0.3,
-        optimizer="adamw",
-        weight_decay=0.3,
-        lr_drop=0.5,
-        lr_drop_at=(0.4, 0.55, 0.7, 0.8, 0.9),
-        steps=300,
-        every=5,
         select="last",  # with few labels, a choice among networks costs more labels than it is worth
     ),
 }

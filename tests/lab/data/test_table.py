@@ -159,6 +159,19 @@ def test_columns_of_no_use_are_left_out_with_a_line_for_each_reason(tmp_path):
     assert examples.inputs(torch.arange(4)).shape == (4, 3)  # x; yes and missing
 
 
+def test_a_line_speaks_for_all_columns_that_are_written_alike(tmp_path):
+    names = [f"x{number}" for number in range(7)]
+    rows = [";".join(["yes" if row % 2 else "no", *[f"{row},5"] * 7]) for row in range(9)]
+    path = written(tmp_path, "\n".join([";".join(["m", *names]), *rows]))
+    with pytest.warns(TableRemark) as warned:
+        examples = table.load(path, main="m", aux=["x0"])
+    assert [str(warning.message) for warning in warned] == [
+        "people.csv: columns are separated by ';'.",
+        "Columns 'x0', 'x1', 'x2', 'x3', 'x4' and 2 more hold numbers: '0,5' is read as 0.5.",
+    ]
+    assert examples.inputs(torch.arange(9)).shape == (9, 6)
+
+
 def test_the_same_warning_comes_once_for_a_table(tmp_path):
     paths = [written(tmp_path, "m,x,same\n0,1,5\n1,2,5\n", name) for name in ("a.csv", "b.csv", "a.csv")]
     with warnings.catch_warnings(record=True) as warned:
@@ -225,6 +238,7 @@ NAMES = {
     "unknown": ({"main": "il", "aux": []}, r"Unknown column 'il'\. Did you mean 'ill'\? The table has: ill, smoker, g"),
     "strange": ({"main": "ill", "aux": ["zzz"]}, r"Unknown column 'zzz'\. The table has: ill, smoker"),
     "feature": ({"main": "ill", "aux": [], "features": ["Age"]}, r"Unknown column 'Age'\. Did you mean 'age'"),
+    "other case": ({"main": "ILL", "aux": []}, r"Unknown column 'ILL'\. Did you mean 'ill'\?"),
     "main and aux": ({"main": "ill", "aux": ["grade", "ill"]}, "Given more than once: ill"),
     "aux twice": ({"main": "ill", "aux": ["grade", "grade"]}, "Given more than once: grade"),
     "aux and feature": ({"main": "ill", "aux": ["grade"], "features": ["grade"]}, "Given more than once: grade"),

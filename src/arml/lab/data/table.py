@@ -1,11 +1,11 @@
 """Any table in a CSV or Parquet file: some columns are targets, the others are features."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 
-from arml.lab.data.table_columns import Column, Remark, is_plain, plain_cells
+from arml.lab.data.table_columns import Column, Reading, describe_readings, is_plain, plain_cells
 from arml.lab.data.table_features import (
     check_named,
     choose_useful,
@@ -55,12 +55,15 @@ def load(
     if not table.is_usual:
         remark(f"{path.name}: columns are separated by {SEPARATORS[table.separator]}.")
     _check_names(list(table.frame.columns), main, aux, features)
-    targets = table_targets({name: _cells(table, name, remark) for name in (main, *aux)}, kinds, remark)
-    chosen = (
-        check_named({name: _cells(table, name, remark) for name in features})
-        if features
-        else _choose_features(table._replace(frame=table.frame.drop(columns=list(targets))), remark)
-    )
+    plain = [name for name in table.frame.columns if is_plain(table.frame[name])]
+    cells, readings = _read_cells(table, dict.fromkeys((main, *aux, *(features or plain))))
+    for line in describe_readings(readings):
+        remark(line)
+    targets = table_targets({name: cells[name] for name in (main, *aux)}, kinds, remark)
+    others = {name: column for name, column in cells.items() if name not in targets}
+    if not features:
+        remark_left_out({name: "neither numbers nor text" for name in table.frame.columns if name not in cells}, remark)
+    chosen = check_named(others) if features else choose_useful(others, remark)
     if not chosen:
         raise ValueError(f"{path}: no column is left to predict from apart from the targets {', '.join(targets)}.")
     remark_many_values(chosen, remark)
@@ -73,21 +76,20 @@ def column_names(path: Path) -> tuple[str, ...]:
     return tuple(read_table(path).frame.columns)
 
 
-def _cells(table: TableFile, name: str, remark: Remark) -> Column:
-    return plain_cells(table.frame[name], remark, separator=table.separator)
-
-
-def _choose_features(table: TableFile, remark: Remark) -> dict[str, Column]:
-    plain = [name for name in table.frame.columns if is_plain(table.frame[name])]
-    remark_left_out({name: "neither numbers nor text" for name in table.frame.columns if name not in plain}, remark)
-    return choose_useful({name: _cells(table, name, remark) for name in plain}, remark)
+def _read_cells(table: TableFile, names: Iterable[str]) -> tuple[dict[str, Column], list[Reading]]:
+    """The cells of these columns, and how some of them were read."""
+    readings: list[Reading] = []
+    return {
+        name: plain_cells(table.frame[name], readings.append, separator=table.separator) for name in names
+    }, readings
 
 
 def _check_names(columns: list[str], main: str, aux: Sequence[str], features: Sequence[str]) -> None:
     named = [main, *aux, *features]
     for name in named:
         if name not in columns:
-            near = get_close_matches(name, columns)
+            alike = {column.lower(): column for column in columns}
+            near = [alike[word] for word in get_close_matches(name.lower(), alike)]
             meant = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
             raise ValueError(f"Unknown column {name!r}.{meant} The table has: {', '.join(columns)}.")
     twice = sorted({name for name in named if named.count(name) > 1})

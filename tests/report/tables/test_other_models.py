@@ -66,8 +66,8 @@ def test_the_error_of_a_number_is_explained(numeric):
 def test_seeds_that_divide_the_same_rows_cannot_settle_everything():
     text = sentences(main_only=WILD, uniform=NETWORK, agreement=NETWORK)
     assert text.headline == (
-        "Cannot tell yet whether Agreement beats the main task alone: more seeds will not settle it, more labelled "
-        "rows would."
+        "Cannot tell yet whether Agreement beats the main task alone: more labelled rows would tell, more seeds of "
+        "these rows would not."
     )
     assert "corrected for their overlap" in text.evidence[-1], "the formula is that of the intervals"
 

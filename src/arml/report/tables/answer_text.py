@@ -168,7 +168,10 @@ def _uniform_sentence(answer: Answer, decision: Decision) -> str:
         return f"With {UNIFORM} it would be {theirs}: {name} is higher on {lower_seeds(decision.flip())}."
     if decision.outcome is Outcome.SAME:
         return f"{UNIFORM.capitalize()} do as well, within {MARGIN:g} point: {theirs}."
-    return f"Whether {name} beats {UNIFORM} ({theirs}): cannot tell yet, {what_would_tell(decision)}."
+    would_tell = what_would_tell(decision)
+    if answer.advice is Advice.OPEN and would_tell == what_would_tell(answer.against_alone):
+        return f"Nor whether it beats {UNIFORM} ({theirs})."
+    return f"Whether {name} beats {UNIFORM} ({theirs}): cannot tell yet, {would_tell}."
 
 
 def _labels_sentence(found: LabelsFactor) -> Iterator[str]:
@@ -186,7 +189,7 @@ def what_would_tell(decision: Decision | None) -> str:
     if decision is None or decision.difference is None or decision.further is None:
         return f"one seed says nothing, add --seeds {FIRST_SEEDS}"
     if decision.needs_rows:
-        return "more seeds will not settle it, more labelled rows would"
+        return "more labelled rows would tell, more seeds of these rows would not"
     if math.isinf(decision.further):
         return f"more than {MOST_SEEDS} more seeds would be needed"
     more, total = int(decision.further), decision.difference.n + int(decision.further)

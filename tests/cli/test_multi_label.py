@@ -45,6 +45,7 @@ def test_a_table_of_ones_own_works_with_one_command(table, tmp_path):
         (["--main", "ill", "--aux", "score", "--network", "small-32"], "no network for rows of a table"),
         (["--main", "ill", "--aux", "score", "--method", "grid-1"], "Got grid-1 for 1: score"),
         (["--main", "ill", "--aux", "score", "--labels", "1000"], "at most"),
+        (["--main", "ill", "--aux", "score", "--as-numbers", "ward"], "--as-numbers ward: this column is no target."),
     ],
 )
 def test_what_does_not_fit_is_said_in_one_line(table, tmp_path, more, message):

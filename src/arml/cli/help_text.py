@@ -10,8 +10,8 @@ from typing import Any
 from arml.cli.option_list import Option
 
 GROUPS = {
-    "What to learn from": "preset dataset table folders main aux features target leave_out labels shots image_size "
-    "tier worlds list quick",
+    "What to learn from": "preset dataset table folders main aux features as_numbers as_classes target leave_out "
+    "labels shots image_size tier worlds list quick",
     "What to compare": "seeds methods learners mains targets label_counts shot_counts focus beside without grid "
     "main_only forkmerge leave_one_out method_file paper",
     "How to learn": "learner method seed network steps optimizer lr weight_lr every select weights dropout",

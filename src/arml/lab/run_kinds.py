@@ -79,7 +79,14 @@ class MultiLabel(Run):
 
     setting: ClassVar[str] = "mlc"
     weighted: ClassVar[frozenset[str]] = weighted_learners("mlc")
-    added_later: ClassVar[Mapping[str, Any]] = {**Run.added_later, "freeze": 0, "cache_features": False, "pieces": 0}
+    added_later: ClassVar[Mapping[str, Any]] = {
+        **Run.added_later,
+        "freeze": 0,
+        "cache_features": False,
+        "pieces": 0,
+        "as_numbers": (),
+        "as_classes": (),
+    }
 
     dataset: Literal["yeast", "celeba", "table"] = "yeast"
     """Examples to learn from. yeast is embedded; celeba is read from the data folder; table is your own file."""
@@ -95,6 +102,11 @@ class MultiLabel(Run):
     """Auxiliary targets to leave out."""
     features: tuple[str, ...] = ()
     """For a table: columns to learn from, separated by spaces or commas; none: all that are not targets."""
+    as_numbers: tuple[str, ...] = ()
+    """For a table: targets that are amounts, although they have few different whole numbers and so look like
+    classes."""
+    as_classes: tuple[str, ...] = ()
+    """For a table: targets that are classes, although they look like amounts."""
     learner: MultiLabelName = "joint"
     """Learn all targets (joint), the main one alone (main_only), or merge networks of both again and again (forkmerge).
     Only the losses of joint are weighted by --method. The others are models of scikit-learn, without a network."""
@@ -128,7 +140,10 @@ class MultiLabel(Run):
         """Data set, main target and number of labels."""
         # Results on two tables of the same name, or on one before and after a change, must not be mixed.
         dataset = f"{Path(self.table).stem}@{self.table_digest[:6]}" if self.table else self.dataset
-        return Subject(self.setting, dataset, self.main, math.inf if self.labels is None else self.labels)
+        # So are the errors of a class and of a number.
+        kind = " (number)" if self.main in self.as_numbers else " (classes)" if self.main in self.as_classes else ""
+        labels = math.inf if self.labels is None else self.labels
+        return Subject(self.setting, dataset, f"{self.main}{kind}", labels)
 
     def line(self) -> Line:
         """Learner, method and targets left out."""

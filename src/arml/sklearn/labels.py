@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from sklearn.utils import check_array, column_or_1d
 
-from arml.lab.data.table import MOST_CLASSES, target_of
+from arml.lab.data.table_targets import MOST_CLASSES, target_of
 from arml.lab.data.targets import Target
 
 Array: TypeAlias = "np.ndarray[Any, Any]"

@@ -110,7 +110,7 @@ def test_forkmerge_merges_before_every_evaluation(tmp_path):
 
 
 def test_forkmerge_needs_other_targets_and_weights_none(table):
-    with pytest.raises(ValueError, match=r"needs --aux COLUMN,COLUMN,\.\.\., or --learner main_only"):
+    with pytest.raises(ValueError, match=r"needs --aux COLUMN,COLUMN,\.\.\.: .*--learner main_only"):
         complete(MultiLabel(dataset="table", table=str(table), main="ill", learner="forkmerge"))
     assert complete(MultiLabel(learner="forkmerge")).method == "uniform"
     with pytest.raises(ValueError, match="forkmerge has no losses that a method weights"):
@@ -153,3 +153,10 @@ def test_columns_may_have_commas_and_dashes(tmp_path):
     with pytest.raises(ValueError, match="no column is left"):
         make(complete(run), tmp_path)
     assert complete(complete(run)).aux == ("price, net", "-x", "a")
+
+
+def test_results_of_a_number_and_of_its_classes_are_not_mixed():
+    base = MultiLabel(dataset="table", table="t.csv", main="grade", labels=20)
+    mains = [replace(base, **{kind: ("grade",)}).subject().main for kind in ("as_numbers", "as_classes")]
+    assert mains == ["grade (number)", "grade (classes)"]
+    assert replace(base, as_numbers=("other",)).subject() == base.subject()

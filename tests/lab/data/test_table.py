@@ -49,7 +49,7 @@ def test_every_format_gives_the_same(tmp_path, name):
     path = written(tmp_path, CSV.replace(",", "\t") if name.endswith("tsv") else CSV, name)
     if name.endswith("parquet"):
         pd.read_csv(written(tmp_path)).to_parquet(path)
-    examples = table.load(path, main="ill", aux=["smoker", "grade", "age"])
+    examples = table.load(path, main="ill", aux=["smoker", "grade", "age"], kinds=table.Kinds(classes=("grade",)))
     assert examples.name.lower() == "people"
     assert examples.rows is None
     assert list(examples.targets) == ["ill", "smoker", "grade", "age"]
@@ -96,9 +96,9 @@ KINDS = {
     "bool": ([True, False, True, False], ("False", "True"), [1, 0, 1, 0]),
     "bool with gaps": ([True, None, False, True], ("False", "True"), [1, None, 0, 1]),
     "two numbers": ([2.5, -1, 2.5, math.nan], ("-1", "2.5"), [1, 0, 1, None]),
-    "whole numbers": ([7, 5, 9, 5], ("5", "7", "9"), [1, 0, 2, 0]),
+    "whole numbers": ([7, 5, 9, 5] * 2, ("5", "7", "9"), [1, 0, 2, 0] * 2),
     "broken numbers": ([7.5, 5, 9, 5], (), [7.5, 5, 9, 5]),
-    "20 numbers": ([*range(20)], tuple(map(str, range(20))), [*range(20)]),
+    "20 numbers": ([*range(20)] * 2, tuple(map(str, range(20))), [*range(20)] * 2),
     "21 numbers": ([*range(21)], (), [*range(21)]),
     "nullable": (pd.array([3, None, 4, 3], dtype="Int64"), ("3", "4"), [0, None, 1, 0]),
     "categories": (pd.Categorical(["y", "x", None, "z"]), ("x", "y", "z"), [1, 0, None, 2]),
@@ -157,6 +157,19 @@ def test_columns_of_no_use_are_left_out_with_a_line_for_each_reason(tmp_path):
         f"Column 'Unnamed: 0': no name, {advice}",
     ]
     assert examples.inputs(torch.arange(4)).shape == (4, 3)  # x; yes and missing
+
+
+def test_a_line_speaks_for_all_columns_that_are_written_alike(tmp_path):
+    names = [f"x{number}" for number in range(7)]
+    rows = [";".join(["yes" if row % 2 else "no", *[f"{row},5"] * 7]) for row in range(9)]
+    path = written(tmp_path, "\n".join([";".join(["m", *names]), *rows]))
+    with pytest.warns(TableRemark) as warned:
+        examples = table.load(path, main="m", aux=["x0"])
+    assert [str(warning.message) for warning in warned] == [
+        "people.csv: columns are separated by ';'.",
+        "Columns 'x0', 'x1', 'x2', 'x3', 'x4' and 2 more hold numbers: '0,5' is read as 0.5.",
+    ]
+    assert examples.inputs(torch.arange(9)).shape == (9, 6)
 
 
 def test_the_same_warning_comes_once_for_a_table(tmp_path):
@@ -225,6 +238,7 @@ NAMES = {
     "unknown": ({"main": "il", "aux": []}, r"Unknown column 'il'\. Did you mean 'ill'\? The table has: ill, smoker, g"),
     "strange": ({"main": "ill", "aux": ["zzz"]}, r"Unknown column 'zzz'\. The table has: ill, smoker"),
     "feature": ({"main": "ill", "aux": [], "features": ["Age"]}, r"Unknown column 'Age'\. Did you mean 'age'"),
+    "other case": ({"main": "ILL", "aux": []}, r"Unknown column 'ILL'\. Did you mean 'ill'\?"),
     "main and aux": ({"main": "ill", "aux": ["grade", "ill"]}, "Given more than once: ill"),
     "aux twice": ({"main": "ill", "aux": ["grade", "grade"]}, "Given more than once: grade"),
     "aux and feature": ({"main": "ill", "aux": ["grade"], "features": ["grade"]}, "Given more than once: grade"),

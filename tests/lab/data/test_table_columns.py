@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from arml.lab.data.table_columns import is_date, is_text, plain_cells
+from arml.lab.data.table_columns import describe_readings, is_date, is_text, plain_cells
 
 NAN = math.nan
 WRITTEN = {
@@ -29,10 +29,10 @@ WRITTEN = {
 @pytest.mark.parametrize("case", WRITTEN)
 def test_numbers_may_be_written_in_many_ways(case):
     texts, separator, numbers, line = WRITTEN[case]
-    lines = []
-    found = plain_cells(pd.Series([*texts, None], name="c"), lines.append, separator=separator)
+    readings = []
+    found = plain_cells(pd.Series([*texts, None], name="c"), readings.append, separator=separator)
     np.testing.assert_allclose(found, [*numbers, NAN])
-    assert lines == [f"Column 'c' holds numbers: {line}."]
+    assert describe_readings(readings) == [f"Column 'c' holds numbers: {line}."]
 
 
 TEXTS = {

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arml.report.data.decision import MARGIN, MOST_SEEDS, Outcome, decide, further_seeds, holm
+from arml.report.data.summary import Seeds
 
 differences = st.lists(st.floats(-30, 30).map(lambda d: round(d, 3)), max_size=9)
 families = st.lists(differences, max_size=6)
@@ -85,3 +86,24 @@ def test_more_tests_need_more_seeds_and_hopeless_cases_have_no_number():
     assert further_seeds(0.5, 50.0, 3) == math.inf
     assert further_seeds(0.5, 0.0, 3) == 1
     assert further_seeds(1.0, 3.4, 3) <= MOST_SEEDS
+
+
+def test_equal_errors_on_a_few_rows_establish_nothing():
+    """Five test rows: one row is 20 points. Three times the same error is chance, not equality within a point."""
+    (found,) = decide([[0.0, 0.0, 0.0]], Seeds(resolution=20.0))
+    assert found.outcome is Outcome.OPEN
+    assert found.difference.half_width > 20, "the interval shows it, too"
+    assert decide([[-20.0, -20.0, -20.0]], Seeds(resolution=20.0))[0].outcome is Outcome.OPEN
+    assert decide([[0.0, 0.0, 0.0]], Seeds(resolution=0.05))[0].outcome is Outcome.SAME
+
+
+def test_where_seeds_divide_the_same_rows_more_of_them_may_never_be_enough():
+    values = [9.0, -6.0, 3.0, 0.0]
+    (independent,), (overlapping,) = decide([values]), decide([values], Seeds(overlap=0.25))
+    assert independent.further == math.inf or independent.further > 20
+    assert not independent.needs_rows
+    assert overlapping.needs_rows
+    assert overlapping.flip().needs_rows
+    (settled,) = decide([[-9.0, -9.1, -8.9]], Seeds(overlap=0.25))
+    assert settled.outcome is Outcome.LESS
+    assert not settled.needs_rows

@@ -37,7 +37,11 @@ DATASETS: dict[str, Callable[[MultiLabel, Folders, ReportCount], Examples]] = {
     "yeast": lambda run, folders, count: yeast.load(),
     "celeba": lambda run, folders, count: celeba.load(folders.data, folders.cache, size=run.image_size, progress=count),
     "table": lambda run, folders, count: table.load(
-        Path(run.table), main=_main_column(run), aux=run.aux, features=run.features
+        Path(run.table),
+        main=_main_column(run),
+        aux=run.aux,
+        features=run.features,
+        kinds=table.Kinds(run.as_numbers, run.as_classes),
     ),
 }
 
@@ -185,15 +189,16 @@ def complete(run: MultiLabel) -> MultiLabel:
         raise ValueError(
             "Learning from a table of your own needs --table FILE, --main COLUMN, --aux COLUMN,..., and no --dataset."
         )
-    if run.features and not run.table:
-        raise ValueError(f"--features chooses columns of a table; {run.dataset} has its own.")
-    known = table.column_names(Path(run.table)) if run.table else ()
-    aux, features, left_out = (split_names(names, known) for names in (run.aux, run.features, run.leave_out))
+    for option in ("features", "as_numbers", "as_classes"):
+        if getattr(run, option) and not run.table:
+            flag = option.replace("_", "-")
+            raise ValueError(f"--{flag} names columns of a table of your own; {run.dataset} is none. Leave it out.")
+    run = _split_columns(run)
     if run.cache_features and run.dataset != "celeba":
         raise ValueError(f"--cache-features is for images; {run.dataset} has rows of a table. Leave it out.")
     check_start(run.network, choose_start(run))
     run = settle_method(run)
-    run = replace(run, aux=aux, features=features, leave_out=left_out, weights_digest=file_fingerprint(run.weights))
+    run = replace(run, weights_digest=file_fingerprint(run.weights))
     if not run.table:
         return run
     if not run.aux and run.learner not in ALONE:
@@ -204,6 +209,19 @@ def complete(run: MultiLabel) -> MultiLabel:
     run = replace(run, table=str(Path(run.table)), table_digest=file_fingerprint(run.table))
     needs_validation = run.learner == "forkmerge" or run.method.startswith(GRID_SEARCH)
     return replace(run, select="average_precision") if needs_validation and run.select == "last" else run
+
+
+def _split_columns(run: MultiLabel) -> MultiLabel:
+    """Separates the names of columns in the run."""
+    known = table.column_names(Path(run.table)) if run.table else ()
+    return replace(
+        run,
+        aux=split_names(run.aux, known),
+        features=split_names(run.features, known),
+        as_numbers=split_names(run.as_numbers, known),
+        as_classes=split_names(run.as_classes, known),
+        leave_out=split_names(run.leave_out, known),
+    )
 
 
 def _main_column(run: MultiLabel) -> str:

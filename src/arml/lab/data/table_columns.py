@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Column: TypeAlias = "np.ndarray[Any, Any]"
 """One cell per row. Numbers: float64 with NaN; text, true and false: str with ``None``; dates: datetime64 with NaT."""
 Remark: TypeAlias = Callable[[str], None]
-"""Receives a line about how a column was read."""
+"""Receives a line about how columns were read."""
 
 MISSING = ("?", "-", "--", ".", "n/k", "unknown", "missing")
 """Texts that mean a missing number if they stand among numbers, beside those that pandas knows."""
@@ -27,17 +27,53 @@ _COMMAS = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
 _AROUND_NUMBERS = re.compile(r"[\s\u00a0\u202f$€£%]")
 
 
+MOST_NAMES = 5
+"""Columns that a remark names one by one."""
+
+
+class Reading(NamedTuple):
+    """A column whose cells are not taken as they are written."""
+
+    column: str
+    example: str
+    """A cell, and what it is read as."""
+    marks: tuple[str, ...] = ()
+    """Texts that are read as missing numbers; none if it is about numbers themselves."""
+
+
+def describe_readings(readings: Sequence[Reading]) -> list[str]:
+    """A line for all columns with numbers in an unusual form, and one for each group of marks.
+
+    >>> describe_readings([Reading("a", "'1,5' is read as 1.5"), Reading("b", "'2,5' is read as 2.5")])
+    ["Columns 'a', 'b' hold numbers: '1,5' is read as 1.5."]
+    """
+    groups: dict[tuple[str, ...], list[Reading]] = {}
+    for one in readings:
+        groups.setdefault(one.marks, []).append(one)
+    return [
+        f"{name_columns([one.column for one in group])} hold{'s' if len(group) == 1 else ''} numbers: "
+        f"{group[0].example}."
+        for group in groups.values()
+    ]
+
+
+def name_columns(names: Sequence[str]) -> str:
+    """``Column 'a'``, ``Columns 'a', 'b'``, or the first few and how many more there are."""
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"Column{'s' if len(names) > 1 else ''} {', '.join(map(repr, names[:MOST_NAMES]))}{more}"
+
+
 def is_plain(column: "pd.Series") -> bool:
     """Whether the cells are numbers, text, true and false, or dates."""
     return _kind(column) in (*_NUMBERS, *_TEXTS, *_DATES, *_DURATIONS)
 
 
-def plain_cells(column: "pd.Series", remark: Remark, *, separator: str = "") -> Column:
+def plain_cells(column: "pd.Series", note: Callable[[Reading], None], *, separator: str = "") -> Column:
     """The cells of a column in a plain type, whatever types pandas has for them.
 
     Args:
         column: As pandas read it.
-        remark: Receives a line if the cells are not taken as they are written.
+        note: Receives what is read in another way than it is written.
         separator: The mark between columns in the file. If it is a comma, one inside a number separates thousands;
             else it is a decimal comma, unless that is impossible.
     """
@@ -57,16 +93,16 @@ def plain_cells(column: "pd.Series", remark: Remark, *, separator: str = "") -> 
     cells = [None if gap else str(cell).strip() or None for cell, gap in zip(column, missing, strict=True)]
     if kind != "string":
         return np.array(cells, dtype=object)
-    return _read_texts(str(column.name), cells, remark, english=separator == ",")
+    return _read_texts(str(column.name), cells, note, english=separator == ",")
 
 
-def _read_texts(name: str, cells: list[str | None], remark: Remark, *, english: bool) -> Column:
+def _read_texts(name: str, cells: list[str | None], note: Callable[[Reading], None], *, english: bool) -> Column:
     """Texts, unless all of them are dates, or numbers written in a way that pandas does not read."""
     present = sorted({cell for cell in cells if cell is not None})
     date_format = _date_format(present)
     if date_format:
         return _to_dates(cells, date_format)
-    numbers = _find_numbers(name, present, remark, english=english)
+    numbers = _find_numbers(name, present, note, english=english)
     if numbers is None:
         return np.array(cells, dtype=object)
     return _check_finite(name, np.array([np.nan if cell is None else numbers[cell] for cell in cells]))
@@ -93,7 +129,9 @@ def _to_dates(cells: Any, date_format: str | None = None) -> Column:
     return dates.dt.tz_localize(None).to_numpy("datetime64[s]")  # type: ignore[no-any-return]
 
 
-def _find_numbers(name: str, texts: Sequence[str], remark: Remark, *, english: bool) -> dict[str, float] | None:
+def _find_numbers(
+    name: str, texts: Sequence[str], note: Callable[[Reading], None], *, english: bool
+) -> dict[str, float] | None:
     """The number that each text means, NaN for a mark of a missing one; ``None`` if the column holds text.
 
     Refuses numbers mixed with a few other texts, which would turn every number into a class.
@@ -112,9 +150,9 @@ def _find_numbers(name: str, texts: Sequence[str], remark: Remark, *, english: b
     example = next((text for text in bare if not _are_plain([text])), "")
     if example:
         number = found[list(bare).index(example)]
-        remark(f"Column {name!r} holds numbers: {example!r} is read as {number:.12g}.")
+        note(Reading(name, f"{example!r} is read as {number:.12g}"))
     if marks:
-        remark(f"Column {name!r} holds numbers: {', '.join(map(repr, marks))} is read as missing.")
+        note(Reading(name, f"{', '.join(map(repr, marks))} is read as missing", tuple(marks)))
     return dict(zip(bare, found, strict=True)) | dict.fromkeys(marks, np.nan)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from arml.lab.data.table_columns import Column, Remark, distinct_values, is_date, is_text
+from arml.lab.data.table_columns import Column, Remark, distinct_values, is_date, is_text, name_columns
 
 # scikit-learn is imported where it is used, so that image data sets do not need it.
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ FREE_TEXT = 0.5
 """A column of text with more than ``MOST_VALUES`` values, in more than this share of the rows, is free text."""
 LEAST_ROWS = 20
 """In shorter tables, whole numbers that count the rows may be anything."""
-MOST_NAMES = 5
-"""Columns that a remark names one by one."""
 _IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|uuid|guid|key|index|idx|nr|no|number|row)$|[a-z](ID|Id|Nr|No)$")
 
 
@@ -37,12 +35,10 @@ def remark_left_out(reasons: Mapping[str, str], remark: Remark) -> None:
     """One line per reason, with the names of the columns; an empty reason leaves nothing out."""
     names = defaultdict(list)
     for name, reason in reasons.items():
-        names[reason].append(repr(name))
+        names[reason].append(name)
     for reason, mine in names.items():
-        more = f" and {len(mine) - MOST_NAMES} more" if len(mine) > MOST_NAMES else ""
         if reason:
-            columns = f"Column{'s' if len(mine) > 1 else ''} {', '.join(mine[:MOST_NAMES])}{more}"
-            remark(f"{columns}: {reason}, left out. --features names the columns to learn from.")
+            remark(f"{name_columns(mine)}: {reason}, left out. --features names the columns to learn from.")
 
 
 def check_named(columns: Mapping[str, Column]) -> dict[str, Column]:
@@ -106,13 +102,15 @@ def _date_parts(dates: Column) -> dict[str, Column]:
 
 
 def remark_many_values(columns: Mapping[str, Column], remark: Remark) -> None:
-    """A line for every column of text whose rare values share one input."""
-    for name, column in columns.items():
-        if is_text(column) and len(values := distinct_values(column)) > MOST_VALUES:
-            remark(
-                f"Column {name!r} has {len(values)} different texts: the {MOST_VALUES - 1} most frequent become "
-                "inputs, and one input stands for all others."
-            )
+    """A line about columns of text whose rare values share one input."""
+    texts = {name: len(distinct_values(column)) for name, column in columns.items() if is_text(column)}
+    many = {name: count for name, count in texts.items() if count > MOST_VALUES}
+    if many:
+        verb, count = ("has", max(many.values())) if len(many) == 1 else ("have up to", max(many.values()))
+        remark(
+            f"{name_columns(list(many))} {verb} {count} different texts: the {MOST_VALUES - 1} most frequent become "
+            "inputs, and one input stands for all others."
+        )
 
 
 def encode(columns: Mapping[str, Column], train: Tensor) -> Tensor:

@@ -110,7 +110,7 @@ def _check_folds(main: Target, folds: int) -> None:
     if few:
         raise ValueError(
             f"Classes of the main target need at least two labels, one to learn from and one to test on. Too few: "
-            f"{', '.join(few)}. Leave these cells empty, or join classes."
+            f"{', '.join(few)}. Leave these cells empty, join classes, or, if they are amounts, use --as-numbers."
         )
     if labelled - max(counts) < folds:
         raise ValueError(

@@ -51,6 +51,8 @@ class Answer(NamedTuple):
     """From how many lines it was chosen."""
     simple: tuple[str, Decision] | None = None
     """The simple model with the lowest error, and that error minus the line's."""
+    as_inputs: Decision | None = None
+    """The error of a regression with the auxiliary columns as inputs, minus the line's."""
     constant: tuple[str, float] | None = None
     """A constant answer whose mean error is not higher than the line's."""
     tasks: Sequence[Verdict] = ()
@@ -121,7 +123,7 @@ def _decide_pairs(comparison: Comparison, lines: Sequence[Line]) -> dict[tuple[L
     pairs = [(a, b) for i, a in enumerate(lines) for b in lines[i + 1 :]]
     differences = {(a, b): _differences(comparison, a, b) for a, b in pairs}
     known = {pair: found for pair, found in differences.items() if found}
-    decided = dict(zip(known, decide([*known.values()], overlap=comparison.overlap()), strict=True))
+    decided = dict(zip(known, decide([*known.values()], comparison.seeds()), strict=True))
     return decided | {(b, a): one.flip() for (a, b), one in decided.items()}
 
 
@@ -132,7 +134,7 @@ def _challenge(answer: Answer) -> Answer:
     base = alone if answer.advice in (Advice.OPEN, Advice.EITHER) and alone else answer.line
     if not others or base is None or answer.advice in (Advice.NOTHING, Advice.ONE_SEED):
         return answer
-    decided = decide([_differences(comparison, line, base) for line in others], overlap=comparison.overlap())
+    decided = decide([_differences(comparison, line, base) for line in others], comparison.seeds())
     better = [line for line, one in zip(others, decided, strict=True) if one.outcome is Outcome.LESS]
     if not better:
         return answer
@@ -141,7 +143,7 @@ def _challenge(answer: Answer) -> Answer:
     against = dict(
         zip(
             rivals,
-            decide([_differences(comparison, best, line) for line in rivals], overlap=comparison.overlap()),
+            decide([_differences(comparison, best, line) for line in rivals], comparison.seeds()),
             strict=True,
         )
     )
@@ -172,18 +174,19 @@ def _compare_simple_models(answer: Answer) -> Answer:
     if answer.line is None or not errors:
         return answer
     line = answer.comparison.errors(answer.line)
-    models = [name for name in errors if name not in CONSTANTS]
-    decided = decide([paired_differences(errors[name], line) for name in models], overlap=answer.comparison.overlap())
+    tried = [name for name in errors if name not in CONSTANTS]
+    family = [paired_differences(errors[name], line) for name in tried]
+    decided = dict(zip(tried, decide(family, answer.comparison.seeds()), strict=True))
+    answer = answer._replace(as_inputs=decided.pop(KNOWN_AT_PREDICTION, None))
     means = {name: summarise([*errors[name].values()]).mean for name in errors}
     constant = min((name for name in errors if name in CONSTANTS), key=lambda name: means[name], default=None)
     if constant and answer.error and means[constant] <= answer.error.mean:
         answer = answer._replace(constant=(constant, means[constant]))
-    if not models:
+    if not decided:
         return answer
-    better = [name for name, one in zip(models, decided, strict=True) if one.outcome is Outcome.LESS]
-    best = min(better or models, key=lambda name: means[name])
-    simple = (best, decided[models.index(best)])
-    return answer._replace(simple=simple, advice=Advice.SIMPLE if better else answer.advice)
+    better = [name for name, one in decided.items() if one.outcome is Outcome.LESS]
+    best = min(better or decided, key=lambda name: means[name])
+    return answer._replace(simple=(best, decided[best]), advice=Advice.SIMPLE if better else answer.advice)
 
 
 def _simple_errors(comparison: Comparison) -> dict[str, dict[int, float]]:
@@ -191,7 +194,7 @@ def _simple_errors(comparison: Comparison) -> dict[str, dict[int, float]]:
 
     All lines carry the same, since they are trained on the same labels.
     """
-    lines = [line for line in comparison.finished if line.learner in SIMPLE and line.learner != KNOWN_AT_PREDICTION]
+    lines = [line for line in comparison.finished if line.learner in SIMPLE]
     found = {line.learner: comparison.errors(line) for line in lines if comparison.errors(line)}
     for runs in comparison.finished.values():
         for seed, run in runs.items():

@@ -4,11 +4,16 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from typing import NamedTuple
 
 from arml.lab.run import Line, Run, Subject
 from arml.lab.trace import Record, Recorded, divergence, result
+from arml.report.data.summary import Seeds
 from arml.report.titles import MAIN_ONLY, order
+
+MOST_TESTED = 100_000
+"""Test examples beyond which an error counts as if it changed gradually."""
 
 
 class Finished(NamedTuple):
@@ -55,10 +60,28 @@ class Comparison:
         """The overlap of the splits of different seeds, for ``summarise``."""
         return max((run.overlap() for run in self.runs), default=0.0)
 
+    def seeds(self) -> Seeds:
+        """How the errors of different seeds hang together, and in which steps they come."""
+        return Seeds(self.overlap(), self._resolution())
+
+    def _resolution(self) -> float:
+        """By how much one test example changes an error: each of r is a share with the denominator r, or less."""
+        if self.is_numeric():
+            return 0.0
+        errors = [value for outcome in self._outcomes() for value in _test_errors(outcome)]
+        shares = (Fraction(error / 100).limit_denominator(MOST_TESTED) for error in errors if math.isfinite(error))
+        return 100 / max((share.denominator for share in shares), default=MOST_TESTED)
+
+    def _outcomes(self) -> list[Record]:
+        return [run.outcome for runs in self.finished.values() for run in runs.values()]
+
+    def is_numeric(self) -> bool:
+        """Whether the main target is a number; its error is 100 (1 - R²), the share of variance not explained."""
+        return any("test_rmse" in outcome for outcome in self._outcomes())
+
     def error_limit(self) -> float:
-        """The largest possible error: 100 % for classes; the error of numbers, 100 (1 - R²), has no limit."""
-        outcomes = [run.outcome for runs in self.finished.values() for run in runs.values()]
-        return math.inf if any("test_rmse" in outcome for outcome in outcomes) else 100.0
+        """The largest possible error: 100 % for classes; that of numbers has no limit."""
+        return math.inf if self.is_numeric() else 100.0
 
     def weights(self, line: Line) -> dict[str, dict[int, float]]:
         """Final weight of each auxiliary task, by seed."""
@@ -83,6 +106,12 @@ class Comparison:
     def lines_with(self, methods: Collection[str]) -> list[Line]:
         """Finished lines with one of these methods and all auxiliary tasks."""
         return [line for line, runs in self.finished.items() if line.method in methods and runs and not line.variant]
+
+
+def _test_errors(outcome: Record) -> list[float]:
+    """The test errors in a record: the run's own, and those of constant answers."""
+    found = {"test_error": outcome["test_error"], "test_majority_error": outcome.get("test_majority_error", 0.0)}
+    return [*map(float, found.values()), *map(float, outcome.get("yardsticks", {}).values())]
 
 
 def comparisons(recorded: Sequence[Recorded], failed: Collection[Run] = ()) -> list[Comparison]:

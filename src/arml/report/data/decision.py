@@ -1,7 +1,9 @@
 """Which of two paired errors is lower: decisions that never contradict their intervals.
 
 For n paired differences with mean d and standard deviation s, and a family of m such comparisons, whose standard error
-is s sqrt(1 / n + o) with the overlap o of :func:`arml.report.data.summary.summarise`:
+is s sqrt(1 / n + o) with the overlap o of :func:`arml.report.data.summary.summarise`. Errors on r test rows come in
+steps of 100 / r points, so that all differences may be equal by chance; s counts as at least 100 / r / sqrt(n), as if
+one seed differed by one row:
 
 - *less* or *more*: the two-sided t test of d = 0 rejects after Holm's correction over the family;
 - *same*: |d| < MARGIN is established, that is, the 95 % interval lies inside the margin, after Holm's correction too;
@@ -16,9 +18,10 @@ from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import norm as normal
 from scipy.stats import t as student_t
 
-from arml.report.data.summary import Summary, summarise
+from arml.report.data.summary import INDEPENDENT, Seeds, Summary, summarise
 
 LEVEL, POWER = 0.05, 0.8
 MARGIN = 1.0
@@ -48,25 +51,27 @@ class Decision(NamedTuple):
     """Seeds on which ours is higher."""
     further: float | None = None
     """Further seeds that are expected to settle an open case; infinite beyond MOST_SEEDS, ``None`` if unknown."""
+    needs_rows: bool = False
+    """Whether no number of seeds is expected to settle it, since they divide the same rows again and again."""
 
     def flip(self) -> "Decision":
         """The same comparison, theirs minus ours."""
         swapped = {Outcome.LESS: Outcome.MORE, Outcome.MORE: Outcome.LESS}.get(self.outcome, self.outcome)
         found = self.difference and self.difference._replace(mean=-self.difference.mean)
-        return Decision(swapped, found, self.more, self.less, self.further)
+        return self._replace(outcome=swapped, difference=found, less=self.more, more=self.less)
 
 
-def decide(family: Sequence[Sequence[float]], *, overlap: float = 0.0) -> list[Decision]:
+def decide(family: Sequence[Sequence[float]], seeds: Seeds = INDEPENDENT) -> list[Decision]:
     """A decision for each list of paired differences, corrected for all of them together.
 
     >>> [one.outcome.value for one in decide([[-5.0, -5.5, -4.5, -5.0], [0.1, 0.0, -0.1, 0.0], [3.0, -2.0], [4.0]])]
     ['less', 'same', 'open', 'open']
     """
     tested = [one for one in family if len(one) > 1]
-    differ = iter(holm([_p_different(one, overlap) for one in tested]))
-    equal = iter(holm([_p_equal(one, overlap) for one in tested]))
+    differ = iter(holm([_p_different(one, seeds) for one in tested]))
+    equal = iter(holm([_p_equal(one, seeds) for one in tested]))
     return [
-        _decision(one, next(differ), next(equal), len(tested), overlap) if len(one) > 1 else _single(one)
+        _decision(one, next(differ), next(equal), len(tested), seeds) if len(one) > 1 else _single(one)
         for one in family
     ]
 
@@ -76,16 +81,17 @@ def _single(differences: Sequence[float]) -> Decision:
     return Decision(Outcome.OPEN, found, sum(d < 0 for d in differences), sum(d > 0 for d in differences))
 
 
-def _decision(differences: Sequence[float], differ: bool, equal: bool, m: int, overlap: float) -> Decision:
-    found = summarise(differences, overlap=overlap)
-    settled = differ or equal
+def _decision(differences: Sequence[float], differ: bool, equal: bool, m: int, seeds: Seeds) -> Decision:
+    found = summarise(differences, overlap=seeds.overlap, least_spread=seeds.least_spread(len(differences)))
+    spread, settled = _spread(differences, seeds), differ or equal
     outcome = (Outcome.LESS if found.mean < 0 else Outcome.MORE) if differ else Outcome.SAME if equal else Outcome.OPEN
     return Decision(
         outcome,
         found,
         sum(d < 0 for d in differences),
         sum(d > 0 for d in differences),
-        None if settled else further_seeds(found.mean, _spread(differences), found.n, m, overlap),
+        None if settled else further_seeds(found.mean, spread, found.n, m, seeds.overlap),
+        not settled and _needs_rows(found.mean, spread, m, seeds.overlap),
     )
 
 
@@ -118,25 +124,31 @@ def further_seeds(mean: float, spread: float, n: int, m: int = 1, o: float = 0.0
     return float(counts[enough][0] - n) if enough.any() else math.inf
 
 
-def _spread(differences: Sequence[float]) -> float:
-    return float(np.std(differences, ddof=1))
+def _needs_rows(mean: float, spread: float, m: int, o: float) -> bool:
+    """Whether the condition of ``further_seeds`` fails for N without limit, which it can only if o > 0."""
+    factor = float(normal.ppf(1 - LEVEL / m / 2) + normal.ppf(POWER))
+    return factor * spread * math.sqrt(o) > max(abs(mean), MARGIN - abs(mean))
 
 
-def _p_different(differences: Sequence[float], overlap: float) -> float:
+def _spread(differences: Sequence[float], seeds: Seeds) -> float:
+    return max(float(np.std(differences, ddof=1)), seeds.least_spread(len(differences)))
+
+
+def _p_different(differences: Sequence[float], seeds: Seeds) -> float:
     """The two-sided p value of d = 0."""
-    return 2 * _upper_tail(abs(float(np.mean(differences))), differences, overlap)
+    return 2 * _upper_tail(abs(float(np.mean(differences))), differences, seeds)
 
 
-def _p_equal(differences: Sequence[float], overlap: float) -> float:
+def _p_equal(differences: Sequence[float], seeds: Seeds) -> float:
     """Twice the larger p value of the two one-sided tests of |d| >= MARGIN.
 
     Twice, since the usual test goes with the 90 % interval, and the report shows that of 95 %.
     """
-    return min(1.0, 2 * _upper_tail(MARGIN - abs(float(np.mean(differences))), differences, overlap))
+    return min(1.0, 2 * _upper_tail(MARGIN - abs(float(np.mean(differences))), differences, seeds))
 
 
-def _upper_tail(distance: float, differences: Sequence[float], overlap: float) -> float:
-    error = _spread(differences) * math.sqrt(1 / len(differences) + overlap)
+def _upper_tail(distance: float, differences: Sequence[float], seeds: Seeds) -> float:
+    error = _spread(differences, seeds) * math.sqrt(1 / len(differences) + seeds.overlap)
     if error == 0:
         return 0.0 if distance > 0 else 1.0
     return float(student_t.sf(distance / error, len(differences) - 1))

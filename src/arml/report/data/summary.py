@@ -47,14 +47,31 @@ class Summary(NamedTuple):
         return self.n > 1 and abs(self.mean) > self.half_width
 
 
-def summarise(values: Sequence[float], *, overlap: float = 0.0) -> Summary:
+class Seeds(NamedTuple):
+    """What is known about the seeds of a comparison before any error is seen."""
+
+    overlap: float = 0.0
+    """Test rows over other rows where seeds divide the same rows again and again; 0 for independent seeds."""
+    resolution: float = 0.0
+    """By how much one test example changes the error, in points; 0 if it changes gradually."""
+
+    def least_spread(self, n: int) -> float:
+        """The standard deviation if one of ``n`` seeds differed by one example: no spread seen is no less than that."""
+        return self.resolution / math.sqrt(n)
+
+
+INDEPENDENT = Seeds()
+
+
+def summarise(values: Sequence[float], *, overlap: float = 0.0, least_spread: float = 0.0) -> Summary:
     r"""Mean and 95 % interval by Student's t, corrected where seeds divide the same rows again and again.
 
     .. math:: \bar v \pm t_{0.975,\, n - 1}\, s\, \sqrt{1 / n + o}
 
     Splits of the same rows share training and test rows, so their errors are correlated, and more splits do not narrow
     the interval without limit. With ``overlap`` o = test rows / other rows, this is the correction of Nadeau and
-    Bengio, *Inference for the Generalization Error*, Machine Learning 52 (2003). Independent seeds have o = 0.
+    Bengio, *Inference for the Generalization Error*, Machine Learning 52 (2003). Independent seeds have o = 0. A
+    standard deviation s below ``least_spread`` counts as that.
 
     >>> print(summarise([1.0, 2.0, 3.0]), "|", summarise([1.0, 2.0, 3.0], overlap=0.25))
     2.00 ± 2.48 | 2.00 ± 3.29
@@ -63,7 +80,7 @@ def summarise(values: Sequence[float], *, overlap: float = 0.0) -> Summary:
     mean = math.fsum(values) / n
     if n == 1:
         return Summary(mean, math.inf, n)
-    s = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    s = max(least_spread, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1)))
     return Summary(mean, _quantile(n - 1) * s * math.sqrt(1 / n + overlap), n)
 
 

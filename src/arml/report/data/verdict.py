@@ -69,7 +69,7 @@ def _judge_tasks(comparison: Comparison, line: Line) -> list[Verdict]:
     tasks = list(comparison.weights(line))
     differences = {task: _differences_without(comparison, line, task, alone=len(tasks) == 1) for task in tasks}
     known = {task: found for task, found in differences.items() if found is not None}
-    decided = dict(zip(known, decide([*known.values()], overlap=comparison.overlap()), strict=True))
+    decided = dict(zip(known, decide([*known.values()], comparison.seeds()), strict=True))
     return [_verdict(comparison, line, task, decided.get(task)) for task in tasks]
 
 

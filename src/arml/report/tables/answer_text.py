@@ -11,25 +11,25 @@ from typing import NamedTuple
 from arml.report.data.answer import Advice, Answer
 from arml.report.data.decision import MARGIN, MOST_SEEDS, Decision, Outcome
 from arml.report.data.labels_needed import LabelsFactor
-from arml.report.data.summary import FORMULA, Summary
+from arml.report.data.summary import FORMULA, OVERLAP_FORMULA, Summary
 from arml.report.data.verdict import Finding, Verdict
+from arml.report.tables.other_models import other_models
+from arml.report.tables.phrases import join_names, lower_seeds, model_name, percent, points
 from arml.report.tables.sheet import format_weight
-from arml.report.titles import YARDSTICKS, experiment_title, short_title
+from arml.report.titles import experiment_title, short_title
 
 MOST_LINES = 10
 """Lines of an answer on the terminal."""
-MOST_NAMES = 6
-"""Tasks that a line names; further ones are counted."""
 FEW_NAMES = 2
 """Up to this many tasks on a line have their notes beside them."""
 FIRST_SEEDS = 5
 """Seeds that a first look needs."""
 ALONE, UNIFORM = "the main task alone", "uniform weights"
-RULES = (
+RULE = (
     "Lower or higher: paired t tests over seeds at 5 %, corrected by Holm for all comparisons of one kind. No "
     f"difference: the 95 % interval lies within ±{MARGIN:g} point, corrected in the same way. Seeds still needed: for "
-    "a power of 80 %, if mean and spread stay as they are.",
-    f"Intervals: {FORMULA}.",
+    "a power of 80 %, if mean and spread stay as they are. If no seed differs, the spread counts as if one seed "
+    "differed by one test example."
 )
 
 
@@ -76,28 +76,28 @@ def answer_text(answer: Answer) -> AnswerText:
         number_note,
         [*_how_sure(answer)],
         _sort([badge(one, answer.comparison.subject.setting) for one in answer.tasks]),
-        [*_evidence(answer), *RULES],
+        [*_evidence(answer), *_rules(answer)],
         answer.comparison.subject.setting,
     )
+
+
+def _rules(answer: Answer) -> list[str]:
+    return [RULE, f"Intervals: {OVERLAP_FORMULA if answer.comparison.overlap() else FORMULA}."]
 
 
 def _name(answer: Answer) -> str:
     return short_title(answer.line) if answer.line else ""
 
 
-def _percent(error: Summary | None) -> str:
-    return "" if error is None else f"{error.mean:.1f} %"
-
-
 def _headline(answer: Answer) -> str:
-    name, error = _name(answer), _percent(answer.error)
+    name, error = _name(answer), percent(answer.error)
     if answer.advice is Advice.LINE:
         return f"Train with {name}: {error} error instead of {_instead(answer)}{_keep_and_drop(answer.tasks)}"
     if answer.advice is Advice.ALONE:
         return f"Train on the main task alone: {error} error, and the auxiliary tasks cost more than they give"
     if answer.advice is Advice.SIMPLE and answer.simple:
         model, decision = answer.simple
-        return f"Use {_model(model)}: its error is {_points(decision)} lower than that of {name} ({error})"
+        return f"Use {model_name(model)}: its error is {points(decision)} lower than that of {name} ({error})"
     if answer.advice is Advice.EITHER:
         rival = ALONE if answer.against_alone else UNIFORM
         return f"Keep it simple, take {rival}: {name} makes no difference of more than {MARGIN:g} point"
@@ -112,8 +112,8 @@ def _headline(answer: Answer) -> str:
 
 def _instead(answer: Answer) -> str:
     if answer.against_alone is not None:
-        return f"{_percent(answer.alone_error())} on {ALONE}"
-    return f"{_percent(answer.uniform_error())} with {UNIFORM}"
+        return f"{percent(answer.alone_error())} on {ALONE}"
+    return f"{percent(answer.uniform_error())} with {UNIFORM}"
 
 
 def _missing(answer: Answer) -> str:
@@ -125,23 +125,23 @@ def _missing(answer: Answer) -> str:
 def _keep_and_drop(tasks: Sequence[Verdict]) -> str:
     drop = [one.task for one in tasks if one.finding is Finding.DROP]
     keep = [one.task for one in tasks if one.finding is Finding.HELPS]
-    parts = [f"{verb} {_list(names)}" for verb, names in (("drop", drop), ("keep", keep)) if names]
+    parts = [f"{verb} {join_names(names)}" for verb, names in (("drop", drop), ("keep", keep)) if names]
     return "".join(f"; {part}" for part in parts)
 
 
 def _number(answer: Answer) -> tuple[str, str]:
     """The error of what is recommended, and what it stands against."""
     if answer.advice is Advice.LINE:
-        return _percent(answer.error), f"error instead of {_instead(answer)}"
+        return percent(answer.error), f"error instead of {_instead(answer)}"
     if answer.advice is Advice.SIMPLE and answer.simple and answer.simple[1].difference and answer.error:
         simple = answer.error.mean + answer.simple[1].difference.mean
         return (
             f"{simple:.1f} %",
-            f"error with {_model(answer.simple[0])}, {_percent(answer.error)} with {_name(answer)}",
+            f"error with {model_name(answer.simple[0])}, {percent(answer.error)} with {_name(answer)}",
         )
     if answer.error is None:
         return "", ""
-    return _percent(answer.error), f"error {'on' if answer.advice is Advice.ALONE else 'with'} {_name(answer)}"
+    return percent(answer.error), f"error {'on' if answer.advice is Advice.ALONE else 'with'} {_name(answer)}"
 
 
 def _how_sure(answer: Answer) -> Iterator[str]:
@@ -149,27 +149,29 @@ def _how_sure(answer: Answer) -> Iterator[str]:
     if answer.advice is Advice.LINE and (alone or uniform):
         decision = alone or uniform
         among = f", the best of {answer.chosen_among} lines" if answer.chosen_among > 1 else ""
-        yield f"How sure: lower on {_seeds(decision)}{among}{_few(decision)}."
+        yield f"How sure: lower on {lower_seeds(decision)}{among}{_few(decision)}."
     if alone is not None and uniform is not None and answer.advice is not Advice.ONE_SEED:
         yield _uniform_sentence(answer, uniform)
     if answer.labels_factor is not None:
         yield from _labels_sentence(answer.labels_factor)
     if answer.advice is Advice.SIMPLE:
-        yield f"How sure: lower on {_seeds(answer.simple[1] if answer.simple else None)}. A simpler model wins here."
-    if answer.constant is not None and answer.error is not None:
-        name, error = answer.constant
-        yield f"Caution: {_model(name)} has an error of {error:.1f} %, {_name(answer)} has {_percent(answer.error)}."
+        decision = answer.simple[1] if answer.simple else None
+        yield f"How sure: lower on {lower_seeds(decision)}. A simpler model wins here."
+    yield from other_models(answer, _name(answer))
 
 
 def _uniform_sentence(answer: Answer, decision: Decision) -> str:
-    name, theirs = _name(answer), _percent(answer.uniform_error())
+    name, theirs = _name(answer), percent(answer.uniform_error())
     if decision.outcome is Outcome.LESS:
-        return f"With {UNIFORM} it would be {theirs}: {name} is lower on {_seeds(decision)}."
+        return f"With {UNIFORM} it would be {theirs}: {name} is lower on {lower_seeds(decision)}."
     if decision.outcome is Outcome.MORE:
-        return f"With {UNIFORM} it would be {theirs}: {name} is higher on {_seeds(decision.flip())}."
+        return f"With {UNIFORM} it would be {theirs}: {name} is higher on {lower_seeds(decision.flip())}."
     if decision.outcome is Outcome.SAME:
         return f"{UNIFORM.capitalize()} do as well, within {MARGIN:g} point: {theirs}."
-    return f"Whether {name} beats {UNIFORM} ({theirs}): cannot tell yet, {what_would_tell(decision)}."
+    would_tell = what_would_tell(decision)
+    if answer.advice is Advice.OPEN and would_tell == what_would_tell(answer.against_alone):
+        return f"Nor whether it beats {UNIFORM} ({theirs})."
+    return f"Whether {name} beats {UNIFORM} ({theirs}): cannot tell yet, {would_tell}."
 
 
 def _labels_sentence(found: LabelsFactor) -> Iterator[str]:
@@ -179,13 +181,15 @@ def _labels_sentence(found: LabelsFactor) -> Iterator[str]:
 
 
 def what_would_tell(decision: Decision | None) -> str:
-    """How many further seeds are expected to settle it.
+    """How many further seeds are expected to settle it, or what else would.
 
     >>> what_would_tell(Decision(Outcome.OPEN, Summary(-4.0, 9.9, 3), 2, 1, 7.0))
     'about 7 more seeds are expected to settle it (--seeds 10)'
     """
     if decision is None or decision.difference is None or decision.further is None:
         return f"one seed says nothing, add --seeds {FIRST_SEEDS}"
+    if decision.needs_rows:
+        return "more labelled rows would tell, more seeds of these rows would not"
     if math.isinf(decision.further):
         return f"more than {MOST_SEEDS} more seeds would be needed"
     more, total = int(decision.further), decision.difference.n + int(decision.further)
@@ -213,9 +217,9 @@ def _command(setting: str, tasks: Sequence[str]) -> str:
 def _note(verdict: Verdict, decision: Decision) -> str:
     off = "; its weight is near 0" if verdict.is_switched_off() else ""
     if verdict.finding is Finding.HELPS:
-        return f"{_points(decision)} more error without it"
+        return f"{points(decision)} more error without it"
     if verdict.finding is Finding.DROP:
-        return f"{_points(decision)} less error without it{off}"
+        return f"{points(decision)} less error without it{off}"
     if verdict.finding is Finding.SAME:
         return f"with or without it: the same within {MARGIN:g} point"
     return what_would_tell(decision)
@@ -230,7 +234,7 @@ def _badge_lines(badges: Sequence[Badge], setting: str) -> Iterator[str]:
     untried = [one.task for one in badges if not one.tried]
     if untried:
         tasks = untried if len(untried) <= FEW_NAMES else ["NAME"]
-        yield f"{Finding.OPEN.value}: {_list(untried)} (not tried without: {_command(setting, tasks)})"
+        yield f"{Finding.OPEN.value}: {join_names(untried)} (not tried without: {_command(setting, tasks)})"
 
 
 def _list_with_notes(members: Sequence[Badge]) -> str:
@@ -238,10 +242,10 @@ def _list_with_notes(members: Sequence[Badge]) -> str:
     notes = list(dict.fromkeys(one.note for one in members))
     names = [one.task for one in members]
     if len(notes) == 1:
-        return f"{_list(names)} ({notes[0]})"
+        return f"{join_names(names)} ({notes[0]})"
     if len(members) <= FEW_NAMES:
-        return _list([f"{one.task} ({one.note})" for one in members])
-    return f"{_list(names)} ({names[0]}: {notes[0]})" if members[0].finding is Finding.OPEN else _list(names)
+        return join_names([f"{one.task} ({one.note})" for one in members])
+    return f"{join_names(names)} ({names[0]}: {notes[0]})" if members[0].finding is Finding.OPEN else join_names(names)
 
 
 def _evidence(answer: Answer) -> Iterator[str]:
@@ -249,7 +253,7 @@ def _evidence(answer: Answer) -> Iterator[str]:
         if decision is not None and decision.difference is not None:
             yield f"{_name(answer)} minus {rival}: {_difference(decision)}."
     if answer.simple is not None and answer.simple[1].difference is not None:
-        yield f"{_model(answer.simple[0])} minus {_name(answer)}: {_difference(answer.simple[1])}."
+        yield f"{model_name(answer.simple[0])} minus {_name(answer)}: {_difference(answer.simple[1])}."
     for one in answer.tasks:
         if one.without is not None and one.without.difference is not None:
             yield f"Without {one.task}, minus with it: {_difference(one.without)}. Weight {_weight(one.weight)}."
@@ -267,26 +271,6 @@ def _difference(decision: Decision) -> str:
     return f"{found.mean:+.2f}{interval} points of the error, n = {found.n}"
 
 
-def _points(decision: Decision) -> str:
-    size = abs(decision.difference.mean) if decision.difference else 0.0
-    return f"{size:.1f} point{'' if f'{size:.1f}' == '1.0' else 's'}"
-
-
-def _seeds(decision: Decision | None) -> str:
-    found = decision.difference if decision else None
-    return f"{decision.less} of {found.n} seeds" if decision and found else "no seed"
-
-
 def _few(decision: Decision | None) -> str:
     found = decision.difference if decision else None
     return f"; few seeds, better --seeds {FIRST_SEEDS}" if found and found.n < FIRST_SEEDS else ""
-
-
-def _model(name: str) -> str:
-    return YARDSTICKS.get(name, name)
-
-
-def _list(names: Sequence[str]) -> str:
-    """Names with commas, and how many are left out of a long list."""
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more

@@ -79,7 +79,13 @@ class MultiLabel(Run):
 
     setting: ClassVar[str] = "mlc"
     weighted: ClassVar[frozenset[str]] = weighted_learners("mlc")
-    added_later: ClassVar[Mapping[str, Any]] = {**Run.added_later, "freeze": 0, "cache_features": False, "pieces": 0}
+    added_later: ClassVar[Mapping[str, Any]] = {
+        **Run.added_later,
+        "freeze": 0,
+        "cache_features": False,
+        "pieces": 0,
+        "numbers": (),
+    }
 
     dataset: Literal["yeast", "celeba", "table"] = "yeast"
     """Examples to learn from. yeast is embedded; celeba is read from the data folder; table is your own file."""
@@ -95,6 +101,9 @@ class MultiLabel(Run):
     """Auxiliary targets to leave out."""
     features: tuple[str, ...] = ()
     """For a table: columns to learn from, separated by spaces or commas; none: all that are not targets."""
+    numbers: tuple[str, ...] = ()
+    """For a table: targets that are numbers, such as counts, though they have few different values: without this, 3 to
+    20 different whole numbers are classes."""
     learner: MultiLabelName = "joint"
     """Learn all targets (joint), the main one alone (main_only), or merge networks of both again and again (forkmerge).
     Only the losses of joint are weighted by --method. The others are models of scikit-learn, without a network."""

@@ -37,7 +37,7 @@ DATASETS: dict[str, Callable[[MultiLabel, Folders, ReportCount], Examples]] = {
     "yeast": lambda run, folders, count: yeast.load(),
     "celeba": lambda run, folders, count: celeba.load(folders.data, folders.cache, size=run.image_size, progress=count),
     "table": lambda run, folders, count: table.load(
-        Path(run.table), main=_main_column(run), aux=run.aux, features=run.features
+        Path(run.table), main=_main_column(run), aux=run.aux, features=run.features, numbers=run.numbers
     ),
 }
 
@@ -185,15 +185,19 @@ def complete(run: MultiLabel) -> MultiLabel:
         raise ValueError(
             "Learning from a table of your own needs --table FILE, --main COLUMN, --aux COLUMN,..., and no --dataset."
         )
-    if run.features and not run.table:
-        raise ValueError(f"--features chooses columns of a table; {run.dataset} has its own.")
+    for option, names in {"--features": run.features, "--numbers": run.numbers}.items():
+        if names and not run.table:
+            raise ValueError(f"{option} chooses columns of a table; {run.dataset} has its own.")
     known = table.column_names(Path(run.table)) if run.table else ()
-    aux, features, left_out = (split_names(names, known) for names in (run.aux, run.features, run.leave_out))
+    aux, features, left_out, numbers = (
+        split_names(names, known) for names in (run.aux, run.features, run.leave_out, run.numbers)
+    )
     if run.cache_features and run.dataset != "celeba":
         raise ValueError(f"--cache-features is for images; {run.dataset} has rows of a table. Leave it out.")
     check_start(run.network, choose_start(run))
     run = settle_method(run)
-    run = replace(run, aux=aux, features=features, leave_out=left_out, weights_digest=file_fingerprint(run.weights))
+    run = replace(run, aux=aux, features=features, leave_out=left_out, numbers=numbers)
+    run = replace(run, weights_digest=file_fingerprint(run.weights))
     if not run.table:
         return run
     if not run.aux and run.learner not in ALONE:

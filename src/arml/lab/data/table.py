@@ -30,7 +30,9 @@ ROUNDING = 1e-4
 """The largest change of a number by rounding to 32 bits, in standard deviations; beyond it, numbers keep 64."""
 
 
-def load(path: Path, *, main: str, aux: Sequence[str], features: Sequence[str] = ()) -> Examples:
+def load(
+    path: Path, *, main: str, aux: Sequence[str], features: Sequence[str] = (), numbers: Sequence[str] = ()
+) -> Examples:
     """Reads a ``.csv``, ``.csv.gz``, ``.tsv`` or ``.parquet`` file; the examples are named after the file.
 
     The contents of a target column decide its kind:
@@ -56,12 +58,17 @@ def load(path: Path, *, main: str, aux: Sequence[str], features: Sequence[str] =
         aux: The auxiliary tasks' columns.
         features: Columns to predict from. If none is named, all others, except useless ones: one value only, no name,
             another text in every row, free text, row numbers, neither numbers nor text.
+        numbers: Targets that are numbers, however few different values they have: counts, such as 0, 1 and 2.
     """
     table, remark = read_table(path), partial(remark_once, path)
     if not table.is_usual:
         remark(f"{path.name}: columns are separated by {SEPARATORS[table.separator]}.")
     _check_names(list(table.frame.columns), main, aux, features)
-    targets = {name: target_of(name, _cells(table, name, remark)) for name in (main, *aux)}
+    if unknown := [name for name in numbers if name not in (main, *aux)]:
+        raise ValueError(f"--numbers names targets. {', '.join(unknown)} is none: they are {', '.join((main, *aux))}.")
+    targets = {
+        name: target_of(name, _cells(table, name, remark), is_number=name in numbers) for name in (main, *aux)
+    }
     chosen = (
         check_named({name: _cells(table, name, remark) for name in features})
         if features
@@ -107,7 +114,7 @@ def _check_names(columns: list[str], main: str, aux: Sequence[str], features: Se
         )
 
 
-def target_of(name: str, column: Column) -> Target:
+def target_of(name: str, column: Column, *, is_number: bool = False) -> Target:
     """The column as a target: text, two distinct numbers or a few whole ones are classes, others are numbers."""
     if is_date(column):
         raise ValueError(f"Target {name!r} holds dates. A target is a class or a number: make it one of them.")
@@ -116,8 +123,10 @@ def target_of(name: str, column: Column) -> Target:
         found = f"only {values[0]!r}" if values else "no label at all"
         raise ValueError(f"Target {name!r} should have at least two different values. Found {found}.")
     if is_text(column):
+        if is_number:
+            raise ValueError(f"Target {name!r} holds texts such as {values[0]!r}. Leave it out of --numbers.")
         _check_texts(name, values)
-    elif len(values) > 2 and (len(values) > MOST_CLASSES or not all(value.is_integer() for value in values)):
+    elif is_number or len(values) > MOST_CLASSES or (len(values) > 2 and not all(v.is_integer() for v in values)):
         return Target(torch.tensor(_shorten_floats(column)))
     number = {value: i for i, value in enumerate(values)}
     labels = torch.tensor([number.get(cell, torch.nan) for cell in column.tolist()], dtype=torch.float32)

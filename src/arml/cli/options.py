@@ -191,9 +191,12 @@ class SuiteOptions:
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Train and show one of the paper's tables or figures: table1 to table4 (pacs is table4), figure2 to figure4; and
-    misleading, PACS with one source whose classes are wrong. Says first how long it takes. The same command continues
-    where it was stopped."""
+    """Train and show one of the paper's tables or figures by its name.
+
+    table1 to table4 (pacs is table4), figure2 to figure4; misleading: PACS with one source whose classes are wrong;
+    tables: every target of many tables as the main one in turn. What will be trained, how long it takes and what
+    differs from the paper is printed first. The same command continues where it was stopped.
+    """
 
     artefact: Annotated[str, tyro.conf.Positional] = ""
     """What to reproduce; none: list all."""
@@ -203,6 +206,9 @@ class Reproduce:
     """List the artefacts and end."""
     seeds: int | None = None
     """Runs per line, with seeds 0, 1, ...; none: 5 at cpu scale, 3 at gpu scale, as in the paper."""
+    tables: Path | None = None
+    """For tables: a folder of CSV and Parquet files whose targets are known, or named in its targets.toml; none: only
+    those of scikit-learn."""
     weights: str = ""
     """At gpu scale, for PACS: a file of ImageNet weights that ResNet18 starts from."""
     steps: int | None = None

@@ -10,12 +10,14 @@ from arml.cli.compare import choose_engine, recorded_runs, report_failures, run_
 from arml.cli.options import Reproduce
 from arml.cli.progress import count_bar, plain_warnings, say
 from arml.cli.report import defaults
+from arml.cli.table_study import show_study
 from arml.cli.train import check_at_least_one
 from arml.lab.build import Folders, complete
 from arml.lab.build.settings import check_data
 from arml.lab.catalogue import choose
 from arml.lab.experiments.artefact import Artefact, Plan, make_plan
 from arml.lab.experiments.paper_artefacts import ARTEFACTS
+from arml.lab.experiments.table_study import table_study
 from arml.lab.hardware import choose_device
 from arml.lab.run import Run
 from arml.lab.run_folder import is_done
@@ -26,12 +28,15 @@ from arml.report.data.records import Collected
 from arml.report.output.results_page import Origin, write_results
 from arml.report.output.terminal import print_answers, print_sheets
 
+TABLES = "tables"
+"""The study of tables, which is no artefact of the paper."""
+
 
 def run_reproduce(command: Reproduce, console: Console) -> int:
     """Says what will be trained, trains what is missing, shows the tables; returns 1 if a run failed."""
     if command.list or not command.artefact:
         return _list(console)
-    artefact = choose(ARTEFACTS, command.artefact, "artefact")
+    artefact = find_artefact(command)
     seeds = artefact.seeds[command.scale] if command.seeds is None else command.seeds
     check_at_least_one("--seeds", seeds)
     engine, device = choose_engine(command.engine), command.engine.device
@@ -46,14 +51,29 @@ def run_reproduce(command: Reproduce, console: Console) -> int:
     began = time.monotonic()
     outcomes = run_on_engine(runs, command.out, command.data_dir, engine, console, device)
     origin = Origin(_words(command, seeds), plan.differences, len(plan.unfinished), time.monotonic() - began)
-    _show(artefact, outcomes, origin, command, console)
+    if command.artefact == TABLES:
+        show_study(artefact.title, outcomes, origin, command.results or command.out / "results", console)
+    else:
+        _show(artefact, outcomes, origin, command, console)
     return report_failures(outcomes, console)
+
+
+def find_artefact(command: Reproduce) -> Artefact:
+    """The artefact with this name; the study of tables is made for the folder that was given."""
+    made = {**ARTEFACTS, TABLES: None}
+    found = choose(made, command.artefact, "artefact")
+    if found is None:
+        found = table_study(command.tables, open_root(command.out).local)
+    if command.scale not in found.parts:
+        raise ValueError(f"{command.artefact} has no --scale {command.scale}, only {', '.join(found.parts)}.")
+    return found
 
 
 def _list(console: Console) -> int:
     for name, artefact in ARTEFACTS.items():
         counts = ", ".join(f"{scale} {len(artefact.runs(scale, n))} runs" for scale, n in artefact.seeds.items())
         say(console, f"{name:<11} {artefact.title} ({counts})", f"{'':<11} {artefact.question}")
+    say(console, f"{TABLES:<11} Tables: every target as the main one in turn; see --tables")
     return 0
 
 

@@ -66,9 +66,7 @@ def load(
     _check_names(list(table.frame.columns), main, aux, features)
     if unknown := [name for name in numbers if name not in (main, *aux)]:
         raise ValueError(f"--numbers names targets. {', '.join(unknown)} is none: they are {', '.join((main, *aux))}.")
-    targets = {
-        name: target_of(name, _cells(table, name, remark), is_number=name in numbers) for name in (main, *aux)
-    }
+    targets = {name: target_of(name, _cells(table, name, remark), is_number=name in numbers) for name in (main, *aux)}
     chosen = (
         check_named({name: _cells(table, name, remark) for name in features})
         if features

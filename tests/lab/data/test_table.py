@@ -2,6 +2,7 @@
 
 import gzip
 import math
+import os
 import warnings
 from datetime import datetime
 from decimal import Decimal
@@ -13,6 +14,7 @@ import torch
 from torch.testing import assert_close
 
 from arml.lab.data import DataError, table
+from arml.lab.data.table import column_names, load
 from arml.lab.data.table_files import TableRemark
 
 CSV = """\
@@ -330,3 +332,26 @@ def test_a_comma_at_the_end_of_every_line_shifts_nothing(tmp_path):
     targets = table.load(path, main="m", aux=["a"]).targets
     same(targets["m"].values, [0, 1, 1])
     same(targets["a"].values, [5.5, 6.5, 7.5])
+
+
+def test_counts_may_be_numbers(tmp_path):
+    """Without being told so, three whole numbers are classes."""
+    path = tmp_path / "flares.csv"
+    path.write_text("size,flares,state\n" + "\n".join(f"{i},{i % 3},{'ab'[i % 2]}" for i in range(30)))
+    assert load(path, main="flares", aux=["state"]).targets["flares"].classes == ("0", "1", "2")
+    target = load(path, main="flares", aux=["state"], numbers=["flares"]).targets["flares"]
+    assert target.is_numeric
+    assert target.values.tolist()[:4] == [0.0, 1.0, 2.0, 0.0]
+    with pytest.raises(ValueError, match=r"--numbers names targets. size is none: they are flares, state"):
+        load(path, main="flares", aux=["state"], numbers=["size"])
+    with pytest.raises(ValueError, match=r"'state' holds texts such as 'a'. Leave it out of --numbers"):
+        load(path, main="flares", aux=["state"], numbers=["state"])
+
+
+def test_names_of_columns_follow_a_changed_file(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n")
+    assert column_names(path) == ("a", "b")
+    path.write_text("a,c\n1,2\n")
+    os.utime(path, ns=(1, 1))
+    assert column_names(path) == ("a", "c")

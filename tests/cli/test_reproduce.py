@@ -4,6 +4,7 @@ import pytest
 from cli.typed import arml
 from lab.experiments.test_artefacts_train import write_pacs
 
+from arml.lab.experiments import table_study
 from arml.lab.experiments.paper_artefacts import ARTEFACTS
 
 
@@ -49,3 +50,23 @@ def test_an_artefact_says_what_it_will_do_and_continues(tmp_path):
     assert again.returncode == 0, again.stdout + again.stderr
     assert "runs: 6, of which 6 are finished" in again.stdout
     assert "The last call trained 0 runs" in (tmp_path / "results" / "misleading-cpu.md").read_text()
+
+
+@pytest.mark.slow
+def test_the_study_of_tables_counts_and_draws(tmp_path, monkeypatch):
+    few = {name: table_study.EMBEDDED[name] for name in ("iris", "wine")}
+    monkeypatch.setattr(table_study, "EMBEDDED", few)
+    monkeypatch.setattr(table_study, "LABELS", (20,))
+    words = ["reproduce", "tables", "--seeds", "1", "--steps", "2", "--workers", "1", "--out", str(tmp_path / "runs")]
+    found = arml(*words, "--results", str(tmp_path / "results"))
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "runs: 24, of which 0 are finished" in found.stdout
+    page = (tmp_path / "results" / "tables-cpu.md").read_text()
+    for heading in (
+        "## Mean ranks over 2 tables",
+        "## Against Main task only: 6 cells of 2 tables",
+        "## Against All",
+    ):
+        assert heading in page, page
+    assert "![Critical-difference diagram" in page
+    assert (tmp_path / "results" / "figures" / "tables-critical-difference.svg").stat().st_size > 1000

@@ -337,7 +337,7 @@ def test_a_comma_at_the_end_of_every_line_shifts_nothing(tmp_path):
 def test_counts_may_be_numbers(tmp_path):
     """Without being told so, three whole numbers are classes."""
     path = tmp_path / "flares.csv"
-    path.write_text("size,flares,state\n" + "\n".join(f"{i},{i % 3},{'ab'[i % 2]}" for i in range(30)))
+    path.write_text("size,flares,state\n" + "\n".join(f"{i * i % 7},{i % 3},{'ab'[i % 2]}" for i in range(30)))
     assert load(path, main="flares", aux=["state"]).targets["flares"].classes == ("0", "1", "2")
     target = load(path, main="flares", aux=["state"], numbers=["flares"]).targets["flares"]
     assert target.is_numeric

@@ -190,6 +190,40 @@ class SuiteOptions:
 
 
 @dataclass(frozen=True)
+class Reproduce:
+    """Train and show one of the paper's tables or figures by its name.
+
+    table1 to table4 (pacs is table4), figure2 to figure4; misleading: PACS with one source whose classes are wrong;
+    tables: every target of many tables as the main one in turn. What will be trained, how long it takes and what
+    differs from the paper is printed first. The same command continues where it was stopped.
+    """
+
+    artefact: Annotated[str, tyro.conf.Positional] = ""
+    """What to reproduce; none: list all."""
+    scale: Literal["cpu", "gpu"] = "cpu"
+    """A protocol reduced to two cores, or the paper's own."""
+    list: bool = False
+    """List the artefacts and end."""
+    seeds: int | None = None
+    """Runs per line, with seeds 0, 1, ...; none: 5 at cpu scale, 3 at gpu scale, as in the paper."""
+    tables: Path | None = None
+    """For tables: a folder of CSV and Parquet files whose targets are known, or named in its targets.toml; none: only
+    those of scikit-learn."""
+    weights: str = ""
+    """At gpu scale, for PACS: a file of ImageNet weights that ResNet18 starts from."""
+    steps: int | None = None
+    """Training steps of every run, for a trial; none: as many as the protocol has."""
+    engine: Annotated[EngineOptions, tyro.conf.arg(name="")] = field(default_factory=EngineOptions)
+    """Where runs are trained."""
+    out: Path = Path("runs/reproduce")
+    """Where to make the folders of runs: a folder, or a URL. Finished runs found there are not repeated."""
+    results: Path | None = None
+    """A folder to write the tables to, as a page of Markdown with its figures; none: only the terminal."""
+    data_dir: Path = field(default_factory=data_folder)
+    """Where data sets are. Default: the environment variable ARML_DATA, or data."""
+
+
+@dataclass(frozen=True)
 class Bench(Request):
     """What learning the weights costs with few and many tasks: our engines, other libraries, and targets."""
 

@@ -2,6 +2,7 @@
 
 import gzip
 import math
+import os
 import warnings
 from datetime import datetime
 from decimal import Decimal
@@ -344,3 +345,12 @@ def test_a_comma_at_the_end_of_every_line_shifts_nothing(tmp_path):
     targets = table.load(path, main="m", aux=["a"]).targets
     same(targets["m"].values, [0, 1, 1])
     same(targets["a"].values, [5.5, 6.5, 7.5])
+
+
+def test_names_of_columns_follow_a_changed_file(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n")
+    assert table.column_names(path) == ("a", "b")
+    path.write_text("a,c\n1,2\n")
+    os.utime(path, ns=(1, 1))
+    assert table.column_names(path) == ("a", "c")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from arml.lab.data.table_columns import Column, Reading, describe_readings, is_plain, plain_cells
@@ -73,6 +73,12 @@ def load(
 
 def column_names(path: Path) -> tuple[str, ...]:
     """The names of the columns of a table, in the order of the file."""
+    return _names_at(path, path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@lru_cache(maxsize=64)  # a study of many tables asks again for each of its runs
+def _names_at(path: Path, modified: int) -> tuple[str, ...]:
+    del modified
     return tuple(read_table(path).frame.columns)
 
 

@@ -1,7 +1,16 @@
 """The paper's own figures."""
 
 from arml.lab.run import Line, Subject
-from arml.report.data.paper import PACS, PACS_TARGETS, QUOTED, TABLE_1, TABLE_2, has_figures, paper_figure
+from arml.report.data.paper import (
+    PACS,
+    PACS_TARGETS,
+    QUOTED,
+    TABLE_1,
+    TABLE_2,
+    figures_at_other_labels,
+    has_figures,
+    paper_figure,
+)
 
 
 def test_the_papers_figures_are_labelled():

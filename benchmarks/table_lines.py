@@ -13,11 +13,11 @@ from typing import Literal
 
 import pandas as pd  # type: ignore[import-untyped, unused-ignore]
 import tyro
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
 from arml.lab import run_all
 from arml.lab.build import complete
 from arml.lab.experiments.multi_label_runs import cpu
+from arml.lab.experiments.table_study import EMBEDDED, write_embedded
 from arml.lab.run import Run
 from arml.lab.trace import read, result
 from arml.report.titles import line_title
@@ -36,7 +36,6 @@ class Columns:
     """Features are the first columns; ``None``: all that are no targets."""
 
 
-EMBEDDED = {"wine": load_wine, "diabetes": load_diabetes, "breast_cancer": load_breast_cancer, "iris": load_iris}
 TABLES = {
     "dev": {
         "emotions": Columns(
@@ -74,13 +73,7 @@ class Options:
 
 def find_file(name: str, options: Options) -> Path:
     """The table's file; those of scikit-learn are written below ``out``."""
-    if name not in EMBEDDED:
-        return options.data / f"{name}.csv"
-    path = options.out / f"{name}.csv"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        EMBEDDED[name](as_frame=True).frame.to_csv(path, index=False)
-    return path
+    return write_embedded(name, options.out) if name in EMBEDDED else options.data / f"{name}.csv"
 
 
 def make_runs(options: Options) -> Iterator[Run]:

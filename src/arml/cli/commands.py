@@ -228,7 +228,6 @@ COMMANDS: dict[tuple[str, ...], Command] = {
         "Results",
         "what to train with, which tasks help; tables, figures, a page",
         ReportRuns,
-        Reproduce,
         "report:run_report",
         "arml report runs",
         "arml report runs --out page --watch",

@@ -1,7 +1,16 @@
 """The paper's own figures."""
 
 from arml.lab.run import Line, Subject
-from arml.report.data.paper import PACS, PACS_TARGETS, QUOTED, TABLE_1, TABLE_2, has_figures, paper_figure
+from arml.report.data.paper import (
+    PACS,
+    PACS_TARGETS,
+    QUOTED,
+    TABLE_1,
+    TABLE_2,
+    figures_at_other_labels,
+    has_figures,
+    paper_figure,
+)
 
 
 def test_the_papers_figures_are_labelled():
@@ -21,3 +30,10 @@ def test_the_papers_figures_are_labelled():
     assert paper_figure(Subject("dg", "pacs", "guitars", 5), Line("jt", "arml")) == ""
     assert len(TABLE_2) == 6
     assert {len(row) for row in PACS.values()} == {len(PACS_TARGETS)}
+
+
+def test_figures_with_another_number_of_labels_are_found():
+    labels, figures = figures_at_other_labels(Subject("ssl", "cifar10", "", 1000))
+    assert (labels, figures["uniform"], figures["supervised"]) == (4000, "15.67 ± 0.29", "20.26 ± 0.38 (quoted)")
+    assert figures_at_other_labels(Subject("ssl", "cifar10", "", 4000)) is None
+    assert figures_at_other_labels(Subject("ssl", "digits", "", 50)) is None

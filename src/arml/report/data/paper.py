@@ -110,6 +110,20 @@ def has_figures(subject: Subject) -> bool:
     return any(paper_figure(subject, line) for line in (Line("s4l", "arml"), Line("joint", "arml"), Line("jt", "arml")))
 
 
+def figures_at_other_labels(subject: Subject) -> tuple[int, dict[str, str]] | None:
+    """Where the paper has Table 1 for this data set with another number of labels: the number, and its figures by name.
+
+    >>> figures_at_other_labels(Subject("ssl", "cifar10", "", 1000))[1]["arml"]
+    '13.68 ± 0.35'
+    """
+    if subject.setting != "ssl" or has_figures(subject):
+        return None
+    for (dataset, labels), figures in TABLE_1.items():
+        if dataset == subject.dataset:
+            return labels, {key: _format(figure, quoted=key in QUOTED) for key, figure in figures.items()}
+    return None
+
+
 def _table_1(subject: Subject, line: Line) -> str:
     figures = TABLE_1.get((subject.dataset, int(subject.labels)), {})
     key = line.method or line.learner

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from arml.lab.run import Subject
-from arml.report.data.paper import PROTOCOLS, has_figures
+from arml.report.data.paper import PROTOCOLS, figures_at_other_labels, has_figures
 from arml.report.data.summary import FORMULA, OVERLAP_FORMULA, Summary
 from arml.report.tables.rows import Row, best_line
 from arml.report.tables.sheet import Cell, Sheet, count, difference, format_weight, number, text
@@ -109,5 +109,14 @@ def _notes(subject: Subject, rows: Sequence[Row], *, paper: bool) -> tuple[str, 
         notes.append(f"n = {most}: few seeds. Intervals are wide, and the spread itself is uncertain.")
     if paper:
         known = has_figures(subject)
-        notes.append(f"paper: {PROTOCOLS[subject.setting]}." if known else "paper: no table with this subject.")
+        notes.append(f"paper: {PROTOCOLS[subject.setting]}." if known else _paper_note(subject))
     return tuple(notes)
+
+
+def _paper_note(subject: Subject) -> str:
+    """The paper's figures with another number of labels, if it has such a table."""
+    if (found := figures_at_other_labels(subject)) is None:
+        return "paper: no table with this subject."
+    labels, figures = found
+    listed = "; ".join(f"{name} {figure}" for name, figure in figures.items())
+    return f"paper, with {labels} labels: {listed}. {PROTOCOLS[subject.setting]}."

@@ -1,6 +1,7 @@
 """Tables of how often, and by how much, weightings beat the main task alone and uniform weights."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from arml.lab.run import Line
 from arml.report.data.ranks import Ranking
@@ -55,9 +56,8 @@ def tables_sheet(cells: Cells) -> Sheet:
     return Sheet("Mean test error by table", ("", "cells", *(line_title(line) for line in lines)), rows)
 
 
-def _mean(members: "list[Mapping[Line, float]] | object", line: Line) -> float:
-    found = [cell[line] for cell in members]  # type: ignore[attr-defined]
-    return sum(found) / len(found)
+def _mean(members: Sequence[Mapping[Line, float]], line: Line) -> float:
+    return fmean(cell[line] for cell in members)
 
 
 def ranking_sheet(ranking: Ranking, titles: Mapping[str, str]) -> Sheet:

@@ -11,7 +11,8 @@ TASKS = ("mnist5k", "misleading")
 
 
 def make_records(*, shots=2, simple=None, **errors):
-    """Records of one experiment: ``errors`` by line, seed by seed; ``without_TASK`` leaves that task out."""
+    """Records of one experiment: ``errors`` by line, seed by seed; ``without_TASK`` leaves that task out,
+    ``LEARNER__METHOD`` is another learner than joint training."""
     found = []
     for name, values in errors.items():
         for seed, error in enumerate(values):
@@ -30,7 +31,8 @@ def _fields(name):
     if name.startswith("without_"):
         task = name.removeprefix("without_")
         return {"method": "uniform", "leave_out": (task,)}, [one for one in TASKS if one != task]
-    return {"method": name}, TASKS
+    learner, _, method = name.rpartition("__")
+    return {"learner": learner or "jt", "method": method}, TASKS
 
 
 def answer_on(**errors):

@@ -49,7 +49,7 @@ _SUFFIXES = {
     **{name: facts.suffix for name, facts in METHODS.items() if name in ARMLS},
 }
 """What a method adds to the title of a line, in the order of tables: the methods that are judged come last."""
-_USUAL = ("s4l", "joint", "jt")
+USUAL = ("s4l", "joint", "jt")
 """The learners of the three settings that need no name of their own in a sentence."""
 _BLIND = {"", GRID_SEARCH, *(name for name, facts in METHODS.items() if not facts.steered)}
 
@@ -73,7 +73,7 @@ def short_title(line: Line) -> str:
     """
     if line.learner in MAIN_ONLY:
         return "the main task alone"
-    learner = "" if line.learner in _USUAL and line.method else _LEARNERS[line.learner].title
+    learner = "" if line.learner in USUAL and line.method else _LEARNERS[line.learner].title
     method = _SUFFIXES.get(line.method, f" + {line.method}").split(" (")[0]
     return (learner + method).removeprefix(",").removeprefix(" + ").strip()
 

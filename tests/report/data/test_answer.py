@@ -53,6 +53,23 @@ def test_the_recommended_method_is_judged_first_and_another_needs_to_beat_it():
     assert found.against_alone.outcome is Outcome.LESS
 
 
+def test_of_two_learners_each_is_compared_with_its_own_uniform_weights():
+    other = {"baseline__uniform": HIGH, "baseline__arml": HIGH}
+    found = answer_on(alone=[error + 5 for error in HIGH], **other, uniform=LOW, arml=MIDDLE)
+    assert (found.line, found.uniform) == (UNIFORM, UNIFORM)
+    assert found.against_uniform is None
+    found = answer_on(
+        alone=[error + 5 for error in HIGH], uniform=HIGH, arml=HIGH, fada__uniform=MIDDLE, fada__arml=LOW
+    )
+    assert (found.line, found.uniform) == (Line("fada", "arml"), Line("fada", "uniform"))
+    assert found.against_uniform.difference.mean == pytest.approx(-5.86)
+
+
+def test_joint_training_is_judged_before_learners_with_as_many_lines():
+    found = answer_on(alone=HIGH, baseline__uniform=LOW, baseline__agreement=LOW, uniform=MIDDLE, agreement=MIDDLE)
+    assert found.judged == AGREEMENT
+
+
 def test_lines_that_leave_a_task_out_are_never_recommended():
     found = answer_on(alone=HIGH, uniform=MIDDLE, agreement=LOW, without_misleading=[1.0, 1.1, 0.9, 1.0, 1.0])
     assert found.line == AGREEMENT

@@ -43,6 +43,7 @@ class Answer(NamedTuple):
     error: Summary | None
     """Its test error."""
     uniform: Line | None
+    """Its learner with equal weights."""
     against_alone: Decision | None
     """The line's error minus that of the main task alone."""
     against_uniform: Decision | None
@@ -139,22 +140,20 @@ def _challenge(answer: Answer) -> Answer:
     if not better:
         return answer
     best = min(better, key=lambda line: summarise([*comparison.errors(line).values()]).mean)
-    rivals = [line for line in (alone, answer.uniform) if line is not None]
-    against = dict(
-        zip(
-            rivals,
-            decide([_differences(comparison, best, line) for line in rivals], comparison.seeds()),
-            strict=True,
-        )
-    )
-    if any(one.outcome is not Outcome.LESS for line, one in against.items() if line == (alone or answer.uniform)):
+    uniform = comparison.reference[best]
+    rivals = [line for line in (alone, uniform) if line not in (None, best) and comparison.errors(line)]
+    decided = decide([_differences(comparison, best, line) for line in rivals], comparison.seeds())
+    against: dict[Line | None, Decision] = dict(zip(rivals, decided, strict=True))
+    first = against.get(alone or uniform)
+    if first is not None and first.outcome is not Outcome.LESS:
         return answer
     return answer._replace(
         advice=Advice.LINE,
         line=best,
         error=_mean_error(comparison, best),
-        against_alone=against.get(alone) if alone else None,
-        against_uniform=against.get(answer.uniform) if answer.uniform else None,
+        uniform=uniform,
+        against_alone=against.get(alone),
+        against_uniform=against.get(uniform),
         chosen_among=len(others) + 1,
     )
 

@@ -15,7 +15,7 @@ from arml.report.data.comparison import Comparison
 from arml.report.data.curves import mean_over_training
 from arml.report.data.decision import Decision, Outcome, decide
 from arml.report.data.summary import Summary, paired_differences, summarise
-from arml.report.titles import ARMLS
+from arml.report.titles import ARMLS, USUAL
 
 SWITCHED_OFF = 0.2
 """A task is switched off if the whole interval of its weight lies below this; 1 is an equal share."""
@@ -59,9 +59,16 @@ class Verdicts(NamedTuple):
 
 
 def verdicts(comparison: Comparison) -> list[Verdicts]:
-    """The verdicts of finished lines with a variant of ARML: learners with the most lines first, then by method."""
+    """The verdicts of finished lines with a variant of ARML.
+
+    Learners with the most lines come first, of several the usual one; then methods in their order.
+    """
     num_lines = Counter(line.learner for line, runs in comparison.finished.items() if runs)
-    lines = sorted(comparison.lines_with(ARMLS), key=lambda line: (-num_lines[line.learner], ARMLS.index(line.method)))
+
+    def order(line: Line) -> tuple[int, bool, int]:
+        return -num_lines[line.learner], line.learner not in USUAL, ARMLS.index(line.method)
+
+    lines = sorted(comparison.lines_with(ARMLS), key=order)
     return [Verdicts(comparison, line, _judge_tasks(comparison, line)) for line in lines]
 
 

@@ -112,6 +112,14 @@ def test_the_report_has_a_verdict_and_curves(page):
     assert any("weights" in chart.key for chart in page.charts())
 
 
+def test_the_answer_names_no_command_that_could_not_train_this_loop(page):
+    answer = page.answers[0].text
+    said = "\n".join([*answer.lines(), *(badge.note for badge in answer.badges)])
+    assert "arml compare" not in said
+    assert "--seeds" not in said
+    assert f'record runs with the setting "without": "{TASKS[1]}"' in said
+
+
 def test_a_crash_leaves_a_record_that_goes_on_exactly(tmp_path):
     """Killed after step 6, with a checkpoint of step 4: the lines in between are written again."""
     expected, _ = train(tmp_path / "whole", Agreement())

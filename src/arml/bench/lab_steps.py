@@ -1,5 +1,6 @@
 """The speed of a whole step of ``arml train``, against the passes of the bare network in it."""
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -8,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -129,11 +130,20 @@ def _watch_trunk(parts: Parts[Any], read: Callable[[], float]) -> Iterator[list[
             hook.remove()
 
 
-def process_seconds(run: Run, processes: int, steps: int) -> float:
-    """Seconds per step on ``processes`` with one thread each, by the clock on the wall: the median of ``steps``."""
+class StepSeconds(NamedTuple):
+    """What a step takes."""
+
+    wall: float
+    processor: float
+    """Of the busiest process."""
+
+
+def process_seconds(run: Run, processes: int, steps: int) -> StepSeconds:
+    """The median step of ``steps`` on ``processes`` with one thread each."""
     with TemporaryDirectory() as folder:
         spawn(_process, (run, processes, steps, Path(folder)), processes)
-        return float((Path(folder) / "seconds").read_text())
+        taken = [json.loads(file.read_text()) for file in Path(folder).glob("rank*.json")]
+    return StepSeconds(*(max(one) for one in zip(*taken, strict=True)))
 
 
 def _process(rank: int, run: Run, processes: int, steps: int, folder: Path) -> None:
@@ -145,11 +155,11 @@ def _process(rank: int, run: Run, processes: int, steps: int, folder: Path) -> N
     parts.network.train()
     with draw_part(present_processes()):
         for step in range(1 + steps):
-            start = time.perf_counter()
+            start = time.perf_counter(), time.process_time()
             _step(parts, step)
-            taken.append(time.perf_counter() - start)
-    if rank == 0:
-        (folder / "seconds").write_text(repr(median(taken[1:])))
+            taken.append((time.perf_counter() - start[0], time.process_time() - start[1]))
+    wall, processor = (median(one) for one in zip(*taken[1:], strict=True))
+    (folder / f"rank{rank}.json").write_text(json.dumps([wall, processor]))
     if processes > 1:
         del parts
         dist.destroy_process_group()

@@ -235,6 +235,8 @@ class Result:
     lab: tuple[LabStep, ...] = ()
     lab_processes: tuple[float, ...] = ()
     """Seconds of a step of supervised learning with WRN-28-2 on one and on two processes that share the batch."""
+    lab_processor: tuple[float, ...] = ()
+    """The same in processor time of the busiest process, which other programs on the machine hardly change."""
 
     def timing(self, kind: str, name: str, num_aux: int) -> StepCost | None:
         """The measurement of one case, if it exists."""
@@ -291,6 +293,7 @@ def read_result(path: Path) -> Result:
             Result(found["settings"], found["environment"]),
             **made,  # type: ignore[arg-type]
             lab_processes=tuple(found.get("lab_processes", ())),
+            lab_processor=tuple(found.get("lab_processor", ())),
         )
     except (KeyError, TypeError) as error:
         names = ", ".join(part.name for part in fields(Result))

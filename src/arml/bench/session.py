@@ -155,9 +155,10 @@ def _add_lab(result: Result, session: Session, watch: WatchStage) -> Result:
     wrn = paper_run("ssl", "supervised", session.batch)
     with watch("one and two processes") as tick:
         tick(0, 2)
-        seconds = [lab_steps.process_seconds(wrn, number, plan.repeats) for number in (1, 2)]
+        taken = [lab_steps.process_seconds(wrn, number, plan.repeats) for number in (1, 2)]
         tick(2, 2)
-    return replace(result, lab=tuple(found), lab_processes=tuple(seconds))
+    wall, processor = zip(*taken, strict=True)
+    return replace(result, lab=tuple(found), lab_processes=wall, lab_processor=processor)
 
 
 PARTS: dict[PartName, Callable[[Result, Session, WatchStage], Result]] = {

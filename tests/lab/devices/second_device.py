@@ -17,8 +17,20 @@ from torch.utils.backend_registration import _DummyBackendModule, _setup_private
 class Backend(_DummyBackendModule):
     """What torch asks a device about itself."""
 
+    seed = 0
+    """All that there is of its random state: it draws on the CPU."""
+
     def get_amp_supported_dtype(self):
         return [torch.bfloat16, torch.float16]
+
+    def manual_seed(self, seed):
+        self.seed = seed
+
+    def get_rng_state(self, device):
+        return torch.tensor(self.seed)
+
+    def set_rng_state(self, state, device):
+        self.seed = int(state)
 
 
 _setup_privateuseone_for_python_backend("second", Backend())

@@ -4,10 +4,12 @@ import json
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -20,6 +22,7 @@ from arml.lab.data import draws, placement
 from arml.lab.experiments.every_learner import every_learner
 from arml.lab.run import Run
 from arml.lab.train import Parts, descend, losses_of
+from arml.sklearn import AuxiliaryClassifier, AuxiliaryRegressor, training
 
 STEPS = 4
 
@@ -59,6 +62,31 @@ def make(run: Run, device: torch.device, folder: Path) -> Parts:
     return parts
 
 
+def fit_estimators(device: torch.device, steps: int) -> list[list[float]]:
+    """Predictions and weights of both estimators, trained on ``device``. Weights are updated at step 0 alone."""
+    training.choose_device = lambda name: device
+    rows = torch.randn(40, 3, generator=torch.Generator().manual_seed(0)).numpy()
+    aux = pandas.DataFrame({"square": rows[:, 0] ** 2, "sign": rows[:, 1] > 0})
+    small = {"hidden": 8, "networks": 2, "n_fits": 1, "dropout": 0.0, "steps": steps, "every": 100, "random_state": 0}
+    numbers = []
+    for estimator, y in ((AuxiliaryClassifier, rows[:, 0] > 0), (AuxiliaryRegressor, rows[:, 0] + rows[:, 1])):
+        fitted = estimator("arml", **small, device="auto").fit(rows, y, aux=aux)
+        numbers.append([*map(float, fitted.predict(rows)), *fitted.aux_weights_.values()])
+    return numbers
+
+
+def fit_on_device() -> dict[str, list]:
+    """What the estimators learn there, and what waits once more with every step."""
+    expected = fit_estimators(torch.device("cpu"), STEPS)
+    with SecondDevice():
+        waits.clear()
+        numbers = fit_estimators(DEVICE, STEPS)
+        few = Counter(waits)
+        waits.clear()
+        fit_estimators(DEVICE, 3 * STEPS)
+    return {"expected": expected, "numbers": numbers, "waits": sorted((Counter(waits) - few).elements())}
+
+
 def forgotten_device() -> dict[str, list[str]]:
     """What happens to a line without ``device=``, and to one that reads a number."""
     x = torch.zeros(3, device=DEVICE)
@@ -85,6 +113,7 @@ def main(output: str, *names: str) -> None:
             draws.torch = draw_on_device()
             found[name] = {"expected": expected, **train(parts)}
             draws.torch = torch
+    found["estimators"] = fit_on_device()
     with SecondDevice():
         found["forgotten device"] = forgotten_device()
     Path(output).write_text(json.dumps(found))

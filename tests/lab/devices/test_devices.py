@@ -49,6 +49,12 @@ def test_every_learner_trains_on_a_second_device(found: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
+def test_the_estimators_train_on_a_second_device(found: dict[str, Any]) -> None:
+    for numbers, on_cpu in zip(found["estimators"]["numbers"], found["estimators"]["expected"], strict=True):
+        assert numbers == pytest.approx(on_cpu, rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.slow
 def test_weights_are_learned_there(found: dict[str, Any]) -> None:
     for name in ("ssl s4l", "mlc joint", "dg jt", "suite joint"):
         first, *_, last = (step[1:] for step in found[name]["numbers"])

@@ -6,7 +6,7 @@ from PIL import Image
 from report.made_records import dg_runs, write
 from report.made_reports import make_charts
 
-from arml.lab.run_kinds import MultiLabel
+from arml.lab.run_kinds import MultiLabel, SemiSupervised
 from arml.report.charts.chart import PALETTE
 from arml.report.output.matplotlib_figures import MARKERS, STYLES, draw_figure, save
 
@@ -51,6 +51,13 @@ def overhang(chart):
 def test_nothing_is_cut_off(charts):
     for key, chart in charts.items():
         assert overhang(chart) <= 0, key
+
+
+def test_a_curve_beyond_its_axis_is_cut_off(tmp_path):
+    """It would run through the title, and leave no room for the panel."""
+    for seed in range(2):
+        write(tmp_path, SemiSupervised(seed=seed), 10.0, weights={"a": 1.0}, agreement=150.0, cosine=None)
+    assert overhang(make_charts(tmp_path)["agreement-digits-50-labels"]) <= 0
 
 
 def test_a_title_wider_than_its_figure_is_not_cut_off(tmp_path):

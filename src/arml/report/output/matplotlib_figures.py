@@ -120,7 +120,7 @@ def _draw_series(ax: Axes, series: Series, place: int, bounds: Bounds) -> None:
         marker=MARKERS[place % len(MARKERS)],
         markersize=4,
         markevery=every,
-        clip_on=False,  # draw a marker at 0 or 100 % whole
+        clip_on=bounds.clip(series.y) != list(series.y),  # a marker at 0 or 100 % is whole; what lies beyond is cut off
         label=_curve_name(series),
     )
     if series.low is not None and series.high is not None:

@@ -8,12 +8,14 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from arml.lab.own_loop import OwnLoop
 from arml.report.data.answer import Advice, Answer
 from arml.report.data.decision import MARGIN, MOST_SEEDS, Decision, Outcome
 from arml.report.data.labels_needed import LabelsFactor
 from arml.report.data.summary import FORMULA, OVERLAP_FORMULA, Summary
 from arml.report.data.verdict import Finding, Verdict
 from arml.report.tables.other_models import other_models
+from arml.report.tables.own_loop_words import COMPARE, name_seeds, try_without
 from arml.report.tables.phrases import join_names, lower_seeds, model_name, percent, points
 from arml.report.tables.sheet import format_weight
 from arml.report.titles import experiment_title, short_title
@@ -69,15 +71,17 @@ class AnswerText(NamedTuple):
 def answer_text(answer: Answer) -> AnswerText:
     """The answer in words."""
     number, number_note = _number(answer)
+    setting = answer.comparison.subject.setting
+    say = name_seeds if setting == OwnLoop.setting else str
     return AnswerText(
         experiment_title(answer.comparison.subject, len(answer.tasks)),
-        _headline(answer) + ".",
+        say(_headline(answer) + "."),
         number,
         number_note,
-        [*_how_sure(answer)],
-        _sort([badge(one, answer.comparison.subject.setting) for one in answer.tasks]),
+        [say(one) for one in _how_sure(answer)],
+        _sort([one._replace(note=say(one.note)) for one in (badge(task, setting) for task in answer.tasks)]),
         [*_evidence(answer), *_rules(answer)],
-        answer.comparison.subject.setting,
+        setting,
     )
 
 
@@ -119,7 +123,9 @@ def _instead(answer: Answer) -> str:
 def _missing(answer: Answer) -> str:
     if answer.line is None:
         return "no run has finished"
-    return f"no other line than {_name(answer)} has finished; `arml compare` trains what it is compared with"
+    is_own = answer.comparison.subject.setting == OwnLoop.setting
+    advice = COMPARE if is_own else "`arml compare` trains what it is compared with"
+    return f"no other line than {_name(answer)} has finished; {advice}"
 
 
 def _keep_and_drop(tasks: Sequence[Verdict]) -> str:
@@ -209,7 +215,9 @@ def badge(verdict: Verdict, setting: str) -> Badge:
 
 
 def _command(setting: str, tasks: Sequence[str]) -> str:
-    """The command that tries it without these tasks; the two tasks of `ssl` are left out in any case."""
+    """What tries it without these tasks; the two tasks of `ssl` are left out in any case."""
+    if setting == OwnLoop.setting:
+        return try_without(tasks)
     names = [] if setting == "ssl" else ["--without", *tasks]
     return shlex.join(["arml", "compare", setting, *names])
 

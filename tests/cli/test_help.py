@@ -86,7 +86,6 @@ def test_version():
         (("train",), "train needs one of ssl, mlc, dg."),
         (("train", "mcl"), "Got 'mcl'. Did you mean mlc?"),
         (("data", "fetsh"), "Got 'fetsh'. Did you mean fetch?"),
-        (("train", "ssl", "--lables", "50"), "--labels"),
     ],
 )
 def test_a_wrong_word_gets_the_nearest_known_one(words, message):
@@ -108,6 +107,12 @@ def test_a_wrong_word_gets_the_nearest_known_one(words, message):
         (("compare", "mlc", "--method", "arml"), "several methods are trained: use --methods NAME ..."),
         (("train", "mlc", "--table-digest", "0"), "--table-digest is no option here: arml fills it in."),
         (("train", "mlc", "--table_digest=0"), "--table-digest is no option here"),
+        (
+            ("train", "ssl", "--lables", "50"),
+            "arml train ssl: Unknown option --lables. Did you mean --labels? --help lists all options.",
+        ),
+        (("train", "mlc", "--methd=arml"), "Unknown option --methd. Did you mean --method? --help"),
+        (("compare", "mlc", "--no-leave-one"), "Unknown option --no-leave-one. Did you mean --no-leave-one-out?"),
     ],
 )
 def test_what_cannot_be_chosen_is_explained_at_once(words, message):

@@ -1,6 +1,6 @@
 """From the words that a user types to words that the parser takes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -26,6 +26,7 @@ def prepare(words: Sequence[str], options: Sequence[Option]) -> list[str]:
         if word == "--":
             return [*_emit(given), *rest, word, *left]
         if option is None or option.kind is bool:
+            _check_known(flag, known)
             rest.append(word)
             continue
         values = [value] if equals else []
@@ -34,6 +35,14 @@ def prepare(words: Sequence[str], options: Sequence[Option]) -> list[str]:
         taken = [_translate(one, option) for one in values]
         given[option.flag] = [*given.get(option.flag, ()), *taken] if option.many else taken
     return [*rest, *_emit(given)]
+
+
+def _check_known(word: str, known: Mapping[str, Option]) -> None:
+    """Refuses an option that the command does not have."""
+    negated = [f"--no-{flag[2:]}" for flag, option in known.items() if option.kind is bool]
+    flags = [*known, *negated]
+    if word.startswith("--") and word.replace("_", "-") not in flags:
+        raise ValueError(f"Unknown option {word}.{suggest(word, flags)} --help lists all options.")
 
 
 def _emit(given: dict[str, list[str]]) -> Iterator[str]:

@@ -221,6 +221,7 @@ ORDER = {
         "publish",
     ],
     "arml.theory": [
+        "checks",
         "gaussian",
         "world",
         "objectives",

@@ -148,8 +148,23 @@ def test_done_names_the_record_and_counts_only_with_it(tmp_path, whole):
     for changed in (whole[:-1], whole + b"\0", whole.replace(b"0", b"1")):
         (tmp_path / "record.jsonl").write_bytes(changed)
         assert not is_done(tmp_path)
-    (tmp_path / "done").write_text("")
-    assert is_done(tmp_path), "marks of version 0.1 are empty"
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"null\n", b"{", b'{"length": 1}', b"[" * 9999, b"\0" * 98])
+def test_a_damaged_mark_does_not_count_and_the_run_is_completed_again(tmp_path, whole, mark):
+    assert finish(tmp_path) == whole
+    (tmp_path / "done").write_bytes(mark)
+    assert not is_done(tmp_path)
+    assert finish(tmp_path) == whole
+    assert is_done(tmp_path)
+
+
+def test_the_empty_marks_of_version_0_1_count_with_a_record_that_ends_in_a_result(tmp_path, whole):
+    (tmp_path / "done").touch()
+    assert not is_done(tmp_path), "there is no record"
+    for content, complete in ((whole, True), (whole[:-1], False), (whole[:1000], False), (whole + b"\0\0", False)):
+        (tmp_path / "record.jsonl").write_bytes(content)
+        assert is_done(tmp_path) == complete
 
 
 @pytest.mark.parametrize("after", [1, 8])

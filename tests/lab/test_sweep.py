@@ -12,6 +12,7 @@ from arml.lab.engines import Ended, Job
 from arml.lab.engines.base import attempt
 from arml.lab.folder_lock import HeldError
 from arml.lab.run import Run
+from arml.lab.run_folder import mark_done
 from arml.lab.run_kinds import SemiSupervised
 from arml.lab.stopping import Stop
 from arml.lab.sweep import run_all
@@ -19,10 +20,15 @@ from arml.lab.sweep import run_all
 RUNS = [SemiSupervised(seed=seed) for seed in range(4)]
 
 
+def complete(folder: Path) -> None:
+    (folder / "record.jsonl").write_text("{}\n")
+    mark_done(folder)
+
+
 def succeed(run: Run, folder: Path, stop: Stop) -> None:
     folder.mkdir(parents=True)
     (folder / "threads").write_text(str(torch.get_num_threads()))
-    (folder / "done").touch()
+    complete(folder)
 
 
 def fail_on_one(run: Run, folder: Path, stop: Stop) -> None:
@@ -56,7 +62,7 @@ def die_once(run: Run, folder: Path, stop: Stop) -> None:
     if run.seed == 0 and first:
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(0.5)
-    (folder / "done").touch()
+    complete(folder)
 
 
 def test_only_the_run_of_a_killed_process_is_affected_and_it_is_tried_once_more(tmp_path):

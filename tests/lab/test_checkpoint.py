@@ -11,6 +11,7 @@ import pytest
 from lab.parts import make
 
 from arml.lab.checkpoint import CheckpointError, read_checkpoint
+from arml.lab.folder_lock import lock_folder
 from arml.lab.run_folder import Prefix, is_done, measure_prefix
 from arml.lab.run_kinds import MultiLabel
 from arml.lab.stopping import Stop, Stopped, stop_on_signals
@@ -204,8 +205,19 @@ def test_files_that_links_point_to_are_left_alone(tmp_path):
     outside.write_text("mine")
     folder = tmp_path / "run"
     folder.mkdir()
-    for name in ("record.jsonl", "checkpoint.pt.part", "done.part"):
+    for name in ("record.jsonl", "checkpoint.pt.part", "done.part", "lock.json"):
         (folder / name).symlink_to(outside)
-    train(RUN, make(RUN, folder), folder)
+    with lock_folder(folder):
+        train(RUN, make(RUN, folder), folder)
     assert outside.read_text() == "mine"
     assert is_done(folder)
+
+
+def test_a_record_that_is_a_link_is_not_continued(tmp_path):
+    train_until(8, tmp_path)
+    outside = (tmp_path / "record.jsonl").rename(tmp_path / "precious")
+    (tmp_path / "record.jsonl").symlink_to(outside)
+    before = outside.read_bytes()
+    with pytest.raises(CheckpointError, match=r"record\.jsonl is a link.*remove the folder"):
+        finish(tmp_path)
+    assert outside.read_bytes() == before

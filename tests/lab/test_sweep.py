@@ -54,6 +54,22 @@ def test_a_failing_run_is_reported_and_the_rest_goes_on(tmp_path):
     assert len(watched) == 4
 
 
+def test_the_reason_of_a_failure_goes_to_no_other_file_and_goes_away_with_the_failure(tmp_path):
+    folder = tmp_path / RUNS[1].name()
+    folder.mkdir()
+    (tmp_path / "precious").write_text("mine")
+    (folder / "failure.txt").symlink_to(tmp_path / "precious")
+    run_all(RUNS[1:2], tmp_path, work=fail_on_one, workers=1)
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert "seed one does not like it here" in (folder / "failure.txt").read_text()
+    run_all(RUNS[1:2], tmp_path, work=complete_in_place, workers=1)
+    assert not (folder / "failure.txt").exists(), "a reason that is no longer true"
+
+
+def complete_in_place(run: Run, folder: Path, stop: Stop) -> None:
+    complete(folder)
+
+
 def die_once(run: Run, folder: Path, stop: Stop) -> None:
     """Seed 0 is killed the first time, while a neighbour is at work."""
     folder.mkdir(parents=True, exist_ok=True)

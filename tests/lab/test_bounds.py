@@ -42,6 +42,20 @@ def test_pages_are_not_rewritten_without_pause(tmp_path, seconds):
     assert "--every should be" in arml("report", str(tmp_path), f"--every={seconds}").stderr
 
 
+@pytest.mark.parametrize("seconds", ["nan", "0", "-1"])
+def test_measurements_take_some_time(tmp_path, seconds):
+    answer = arml("bench", "--seconds", seconds, "--out", str(tmp_path))
+    assert "--seconds should be a positive number" in answer.stderr
+
+
+@pytest.mark.parametrize("option", ["--cpus-per-run", "--gpus-per-run"])
+@pytest.mark.parametrize("value", ["nan", "inf", HUGE])
+def test_no_machine_has_so_many_cores(tmp_path, option, value):
+    answer = arml("compare", "mlc", option, value, "--out", str(tmp_path))
+    assert answer.returncode == 1
+    assert f"{option} should be at most 10000" in answer.stderr
+
+
 def test_seeds_that_torch_does_not_take_are_refused():
     with pytest.raises(ValueError, match="`seed` should be at most"):
         SemiSupervised(seed=2**64)

@@ -11,6 +11,7 @@ import pytest
 from lab.parts import make
 
 from arml.lab.checkpoint import CheckpointError, read_checkpoint
+from arml.lab.folder_lock import lock_folder
 from arml.lab.run_folder import Prefix, is_done, measure_prefix
 from arml.lab.run_kinds import MultiLabel
 from arml.lab.stopping import Stop, Stopped, stop_on_signals
@@ -148,8 +149,23 @@ def test_done_names_the_record_and_counts_only_with_it(tmp_path, whole):
     for changed in (whole[:-1], whole + b"\0", whole.replace(b"0", b"1")):
         (tmp_path / "record.jsonl").write_bytes(changed)
         assert not is_done(tmp_path)
-    (tmp_path / "done").write_text("")
-    assert is_done(tmp_path), "marks of version 0.1 are empty"
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"null\n", b"{", b'{"length": 1}', b"[" * 9999, b"\0" * 98])
+def test_a_damaged_mark_does_not_count_and_the_run_is_completed_again(tmp_path, whole, mark):
+    assert finish(tmp_path) == whole
+    (tmp_path / "done").write_bytes(mark)
+    assert not is_done(tmp_path)
+    assert finish(tmp_path) == whole
+    assert is_done(tmp_path)
+
+
+def test_the_empty_marks_of_version_0_1_count_with_a_record_that_ends_in_a_result(tmp_path, whole):
+    (tmp_path / "done").touch()
+    assert not is_done(tmp_path), "there is no record"
+    for content, complete in ((whole, True), (whole[:-1], False), (whole[:1000], False), (whole + b"\0\0", False)):
+        (tmp_path / "record.jsonl").write_bytes(content)
+        assert is_done(tmp_path) == complete
 
 
 @pytest.mark.parametrize("after", [1, 8])
@@ -189,8 +205,19 @@ def test_files_that_links_point_to_are_left_alone(tmp_path):
     outside.write_text("mine")
     folder = tmp_path / "run"
     folder.mkdir()
-    for name in ("record.jsonl", "checkpoint.pt.part", "done.part"):
+    for name in ("record.jsonl", "checkpoint.pt.part", "done.part", "lock.json"):
         (folder / name).symlink_to(outside)
-    train(RUN, make(RUN, folder), folder)
+    with lock_folder(folder):
+        train(RUN, make(RUN, folder), folder)
     assert outside.read_text() == "mine"
     assert is_done(folder)
+
+
+def test_a_record_that_is_a_link_is_not_continued(tmp_path):
+    train_until(8, tmp_path)
+    outside = (tmp_path / "record.jsonl").rename(tmp_path / "precious")
+    (tmp_path / "record.jsonl").symlink_to(outside)
+    before = outside.read_bytes()
+    with pytest.raises(CheckpointError, match=r"record\.jsonl is a link.*remove the folder"):
+        finish(tmp_path)
+    assert outside.read_bytes() == before

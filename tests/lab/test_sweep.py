@@ -12,6 +12,7 @@ from arml.lab.engines import Ended, Job
 from arml.lab.engines.base import attempt
 from arml.lab.folder_lock import HeldError
 from arml.lab.run import Run
+from arml.lab.run_folder import mark_done
 from arml.lab.run_kinds import SemiSupervised
 from arml.lab.stopping import Stop
 from arml.lab.sweep import run_all
@@ -19,10 +20,15 @@ from arml.lab.sweep import run_all
 RUNS = [SemiSupervised(seed=seed) for seed in range(4)]
 
 
+def complete(folder: Path) -> None:
+    (folder / "record.jsonl").write_text("{}\n")
+    mark_done(folder)
+
+
 def succeed(run: Run, folder: Path, stop: Stop) -> None:
     folder.mkdir(parents=True)
     (folder / "threads").write_text(str(torch.get_num_threads()))
-    (folder / "done").touch()
+    complete(folder)
 
 
 def fail_on_one(run: Run, folder: Path, stop: Stop) -> None:
@@ -48,6 +54,22 @@ def test_a_failing_run_is_reported_and_the_rest_goes_on(tmp_path):
     assert len(watched) == 4
 
 
+def test_the_reason_of_a_failure_goes_to_no_other_file_and_goes_away_with_the_failure(tmp_path):
+    folder = tmp_path / RUNS[1].name()
+    folder.mkdir()
+    (tmp_path / "precious").write_text("mine")
+    (folder / "failure.txt").symlink_to(tmp_path / "precious")
+    run_all(RUNS[1:2], tmp_path, work=fail_on_one, workers=1)
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert "seed one does not like it here" in (folder / "failure.txt").read_text()
+    run_all(RUNS[1:2], tmp_path, work=complete_in_place, workers=1)
+    assert not (folder / "failure.txt").exists(), "a reason that is no longer true"
+
+
+def complete_in_place(run: Run, folder: Path, stop: Stop) -> None:
+    complete(folder)
+
+
 def die_once(run: Run, folder: Path, stop: Stop) -> None:
     """Seed 0 is killed the first time, while a neighbour is at work."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +78,7 @@ def die_once(run: Run, folder: Path, stop: Stop) -> None:
     if run.seed == 0 and first:
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(0.5)
-    (folder / "done").touch()
+    complete(folder)
 
 
 def test_only_the_run_of_a_killed_process_is_affected_and_it_is_tried_once_more(tmp_path):

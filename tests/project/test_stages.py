@@ -226,6 +226,7 @@ ORDER = {
         "publish",
     ],
     "arml.theory": [
+        "checks",
         "gaussian",
         "world",
         "objectives",

@@ -7,7 +7,7 @@ from theory.made_worlds import line_world, plane_world
 
 from arml.methods._simplex import project_to_simplex
 from arml.theory import Gaussian, ImproperPriorError, Quadratic, World, project
-from arml.theory.world import check_weights
+from arml.theory.checks import check_weights
 
 
 def test_the_surrogate_prior_is_the_normalised_product_of_powers():

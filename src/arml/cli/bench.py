@@ -48,6 +48,8 @@ def _check(session: Session) -> None:
     for name in ("threads", "repeats", "batch"):
         value = getattr(session, name)
         check_at_least_one(f"--{name}", 1 if value is None else value)
+    if not session.seconds > 0:
+        raise ValueError(f"--seconds should be a positive number. Got {session.seconds:g}.")
     for k in session.chosen_num_aux():
         check_at_least_one("--num-aux", k)
 

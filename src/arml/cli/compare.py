@@ -9,7 +9,7 @@ from rich.console import Console
 
 from arml.cli.options import Compare, EngineOptions
 from arml.cli.progress import bar, count_bar, plain_warnings, say
-from arml.cli.train import check_at_least_one
+from arml.cli.train import MOST, check_at_least_one
 from arml.lab.build import Folders, complete
 from arml.lab.build.settings import check_data
 from arml.lab.divergence import DivergedError
@@ -35,6 +35,9 @@ def choose_engine(options: EngineOptions) -> EngineSettings:
             "A run needs a part of a core or of a GPU. "
             f"Got --cpus-per-run {options.cpus_per_run:g} and --gpus-per-run {options.gpus_per_run:g}."
         )
+    for option, value in (("--cpus-per-run", options.cpus_per_run), ("--gpus-per-run", options.gpus_per_run)):
+        if not value <= MOST:
+            raise ValueError(f"{option} should be at most {MOST}. Got {value:g}.")
     if options.engine == "ray":
         return OnRay(options.address, options.cpus_per_run, options.gpus_per_run)
     return Local(options.workers)

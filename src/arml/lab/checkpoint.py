@@ -98,6 +98,8 @@ def _check_match(found: Checkpoint, path: Path, run: str) -> None:
     if found.run != run:
         raise CheckpointError(f"{path} belongs to the run {found.run}, not to {run}.")
     record = path.with_name(RECORD)
+    if record.is_symlink():
+        raise CheckpointError(f"{record} is a link, and what it points to would be overwritten.")
     here = measure_prefix(record, found.record.length) if record.exists() else Prefix(0, "")
     if here.length < found.record.length:
         raise CheckpointError(

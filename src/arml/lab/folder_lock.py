@@ -35,6 +35,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
         raise HeldError(f"{folder} is in use by {_describe_holder(folder)}. Wait until it ends, or stop it.") from None
     try:
         about = {"process": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+        (folder / HOLDER).unlink(missing_ok=True)  # it may be a link to somewhere else
         (folder / HOLDER).write_text(json.dumps(about) + "\n")
         yield
     finally:

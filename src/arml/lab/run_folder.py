@@ -45,19 +45,23 @@ def mark_done(folder: Path) -> None:
 def is_done(folder: Path) -> bool:
     """Whether the run in ``folder`` is complete, with the very record that was marked so.
 
-    Marks of version 0.1 are empty and name no record: they count as they are.
+    Marks of version 0.1 are empty and name no record: they count if the record ends in a result.
     """
     try:
-        text = (folder / DONE).read_text()
-    except FileNotFoundError:
+        text = (folder / DONE).read_bytes()
+        if not text:
+            return _ends_in_result(folder / RECORD)
+        return measure_prefix(folder / RECORD) == Prefix(**json.loads(text))
+    except (ValueError, TypeError, RecursionError, OSError):
         return False
-    if not text:
-        return True
-    try:
-        marked = Prefix(**json.loads(text))
-        return measure_prefix(folder / RECORD) == marked
-    except (ValueError, TypeError, OSError):
-        return False
+
+
+def _ends_in_result(record: Path) -> bool:
+    with record.open("rb") as file:
+        file.seek(max(0, record.stat().st_size - CHUNK))
+        *_, last, rest = [b"", *file.read().split(b"\n")]
+    found = json.loads(last)
+    return not rest and isinstance(found, dict) and "test_error" in found
 
 
 def clear(folder: Path) -> None:

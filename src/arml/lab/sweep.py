@@ -11,7 +11,7 @@ from arml.lab.engines import Ended, Engine, EngineSettings, Job, Local, Work
 from arml.lab.environment import data_folder
 from arml.lab.launch import train_in_worker
 from arml.lab.run import Run
-from arml.lab.run_folder import FAILURE, is_done
+from arml.lab.run_folder import FAILURE, is_done, write_whole
 from arml.lab.runs_root import RunsRoot, open_root
 from arml.lab.stopping import Stop, Stopped, stop_on_signals
 
@@ -150,7 +150,7 @@ class _Sweep:
         outcome = Outcome(job.run, self._root.local / job.folder.name, failure)
         if failure is not None:
             outcome.folder.mkdir(parents=True, exist_ok=True)
-            (outcome.folder / FAILURE).write_text(failure)
+            write_whole(outcome.folder / FAILURE, failure.encode(errors="replace"))
             self._root.push(outcome.folder.name)
         self.outcomes.append(outcome)
         self._watch(outcome)

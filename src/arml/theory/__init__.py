@@ -10,6 +10,7 @@ array([2., 0.])
 
 Needs ``pip install arml[lab]``. A file imports only from those above it:
 
+- ``checks``: what may be given, and errors that say so
 - ``gaussian``: normal distributions and quadratic losses
 - ``world``: a true prior, auxiliary tasks, labels with noise; surrogate prior and joint posterior
 - ``objectives``: KL to the truth, the surrogate objective, the score objective, ARML's own slope

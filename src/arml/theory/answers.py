@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from arml.theory.gaussian import Array, ImproperPriorError, Quadratic
+from arml.theory.checks import Array
+from arml.theory.gaussian import ImproperPriorError, Quadratic
 from arml.theory.objectives import kl_to_truth, mean_products, score_objective, surrogate_objective
 from arml.theory.world import World, project
 

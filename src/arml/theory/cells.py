@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from arml.theory.gaussian import Array, Quadratic
+from arml.theory.checks import Array, check_many_weights, check_same_size
+from arml.theory.gaussian import Quadratic
 from arml.theory.world import World
 
 
@@ -47,6 +48,8 @@ class Cells:
             )
         if not (v > 0).all() or s.all() or not s.any():
             raise ValueError("`volumes` should be positive, and `support` should hold some of the cells, not all.")
+        if not np.isfinite(m).all() or not np.isfinite(t).all():
+            raise ValueError(f"`main` and `tasks` should hold finite numbers. Got {m.tolist()} and {t.tolist()}.")
         for name, value in (("volumes", v), ("main", m), ("tasks", t), ("support", s)):
             object.__setattr__(self, name, value)
 
@@ -78,7 +81,7 @@ class Cells:
         return np.asarray((self.volumes * self.main_density() * self.prior(alphas))[..., where].sum(-1))
 
     def _log_prior(self, alphas: ArrayLike) -> Array:
-        return self._normalise(np.asarray(alphas, dtype=float) @ self.tasks)
+        return self._normalise(check_many_weights(alphas, len(self.tasks)) @ self.tasks)
 
     def _normalise(self, log_likelihood: Array) -> Array:
         """The logarithm of the density."""
@@ -92,6 +95,9 @@ def cut_into_cells(world: World, main: Quadratic, radius: float, *, cells: int =
     """
     if world.size != 1:
         raise ValueError(f"Only worlds with one parameter can be cut into cells. This one has {world.size}.")
+    check_same_size("main", main.centre, "true_prior", world.true_prior.mean)
+    if not 0 < radius < np.inf:
+        raise ValueError(f"`radius` should be a positive number. Got {radius!r}.")
     losses = [main, *world.tasks]
     middles = [float(loss.centre[0]) for loss in losses] + [float(world.true_prior.mean[0])]
     widest = max(float(loss.precision[0, 0]) ** -0.5 for loss in losses)

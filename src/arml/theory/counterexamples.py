@@ -6,7 +6,8 @@ import numpy as np
 
 from arml.theory.answers import minimise_over_simplex
 from arml.theory.cells import Cells
-from arml.theory.gaussian import Array, Gaussian, Quadratic
+from arml.theory.checks import Array
+from arml.theory.gaussian import Gaussian, Quadratic
 from arml.theory.objectives import score_objective
 from arml.theory.theorem import find_constants
 from arml.theory.world import World

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arml.theory.gaussian import Array, Gaussian, Quadratic, invert
+from arml.theory.checks import Array, check_count, check_same_size
+from arml.theory.gaussian import Gaussian, Quadratic, invert
 from arml.theory.world import World
 
 
@@ -34,6 +35,7 @@ def expected_loss(world: World, prior: Gaussian, labels: int) -> float:
 
     is the expectation: what a wrong prior costs, and what few labels cost.
     """
+    check_same_size("prior", prior.mean, "true_prior", world.true_prior.mean)
     return mean_loss(world, prior, labels, _second_moment(world, prior.mean))
 
 
@@ -45,6 +47,7 @@ def loss_at(world: World, prior: Gaussian, labels: int, theta: ArrayLike) -> flo
 
 def mean_loss(world: World, prior: Gaussian, labels: int, distance: Array) -> float:
     """The formula of :func:`expected_loss` with ``distance`` for B."""
+    check_count("labels", labels)
     r, q = invert(world.noise), prior.precision
     a = invert(labels * r + q)
     wrong_prior = np.trace(r @ a @ q @ distance @ q @ a)
@@ -66,7 +69,7 @@ def labels_needed(world: World, prior: Gaussian | None, level: float, *, most: i
         level: in nats per label.
         most: where to stop.
     """
-    if level <= 0:
+    if not level > 0:
         raise ValueError(f"`level` should be a positive loss: no number of labels reaches 0. Got {level!r}.")
 
     def loss(labels: int) -> float:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array: TypeAlias = NDArray[np.float64]
+from arml.theory.checks import (
+    Array,
+    check_definite,
+    check_matrix,
+    check_points,
+    check_same_size,
+    check_vector,
+)
+
 SMALLEST = 1e-10
 """Smallest eigenvalue of a precision, relative to the largest one, that counts as more than 0."""
 
@@ -62,13 +69,13 @@ class Gaussian:
 
     def log_density(self, theta: ArrayLike) -> Array:
         r""":math:`-\frac12 (\theta - m)^\top P (\theta - m) - \frac12 \log\det 2\pi C` for theta [..., d]."""
-        away = np.asarray(theta, dtype=float) - self.mean
+        away = check_points(theta, self.size) - self.mean
         squared = np.einsum("...i,ij,...j->...", away, self.precision, away)
         return np.asarray(-0.5 * squared - 0.5 * log_det(2 * np.pi * self.covariance))
 
     def score(self, theta: ArrayLike) -> Array:
         r""":math:`\nabla \log p(\theta) = -P (\theta - m)` for theta [..., d]."""
-        return np.asarray(-(np.asarray(theta, dtype=float) - self.mean) @ self.precision)
+        return np.asarray(-(check_points(theta, self.size) - self.mean) @ self.precision)
 
     def entropy(self) -> float:
         r""":math:`H = \frac12 \log\det 2\pi e C`. It may be negative: only differences have a meaning."""
@@ -145,12 +152,12 @@ class Quadratic:
 
     def loss(self, theta: ArrayLike) -> Array:
         """L at theta [..., d]."""
-        away = np.asarray(theta, dtype=float) - self.centre
+        away = check_points(theta, len(self.centre)) - self.centre
         return np.asarray(0.5 * np.einsum("...i,ij,...j->...", away, self.precision, away))
 
     def gradient(self, theta: ArrayLike) -> Array:
         r""":math:`\nabla L = P (\theta - c)` for theta [..., d]."""
-        return np.asarray((np.asarray(theta, dtype=float) - self.centre) @ self.precision)
+        return np.asarray((check_points(theta, len(self.centre)) - self.centre) @ self.precision)
 
     def times(self, factor: float) -> Quadratic:
         """The same loss in other units."""
@@ -180,39 +187,3 @@ def invert(matrix: Array) -> Array:
 def log_det(matrix: Array) -> float:
     """The logarithm of the determinant of a positive definite matrix."""
     return float(np.linalg.slogdet(matrix)[1])
-
-
-def check_vector(name: str, given: ArrayLike) -> Array:
-    """``given`` as an array [d] of finite numbers."""
-    vector = np.array(given, dtype=float)
-    if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all():
-        raise ValueError(f"`{name}` should be a list of finite numbers. Got {given!r}.")
-    return vector
-
-
-def check_matrix(name: str, given: ArrayLike) -> Array:
-    """``given`` as a symmetric array [d, d] of finite numbers."""
-    matrix = np.array(given, dtype=float)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
-        raise ValueError(f"`{name}` should be a square matrix of finite numbers. Got shape {matrix.shape}: {given!r}.")
-    if not np.allclose(matrix, matrix.T, rtol=1e-8, atol=1e-12 * max(1.0, float(np.abs(matrix).max()))):
-        raise ValueError(f"`{name}` should be symmetric. Got {matrix.tolist()}.")
-    return np.asarray((matrix + matrix.T) / 2)
-
-
-def check_definite(name: str, matrix: Array) -> None:
-    """Raises unless every eigenvalue is positive."""
-    lowest = float(np.linalg.eigvalsh(matrix)[0])
-    if lowest <= 0:
-        raise ValueError(
-            f"`{name}` should be positive definite: every eigenvalue above 0. Its smallest is {lowest:.4g}. "
-            f"Got {matrix.tolist()}."
-        )
-
-
-def check_same_size(name: str, one: Array, other_name: str, other: Array) -> None:
-    """Raises unless both have the same number of parameters d."""
-    if len(one) != len(other):
-        raise ValueError(
-            f"`{name}` and `{other_name}` should have the same number of parameters. Got {len(one)} and {len(other)}."
-        )

@@ -10,7 +10,7 @@ import torch
 from arml.lab.build import Folders, build, complete
 from arml.lab.run_kinds import SemiSupervised
 from arml.lab.train import Parts, descend, losses_of, set_lr
-from arml.theory.gaussian import Array
+from arml.theory.checks import Array
 
 
 class NoiseSizes(NamedTuple):

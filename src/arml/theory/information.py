@@ -1,5 +1,6 @@
 """The information that learning a task needs, I = KL + H, and what it costs in labels and in loss."""
 
+from arml.theory.checks import check_count, check_same_size
 from arml.theory.gaussian import Gaussian, log_det
 from arml.theory.world import World
 
@@ -25,6 +26,8 @@ def summed_loss(world: World, prior: Gaussian, labels: int) -> float:
 
     Labels pay back what a prior lacks: :math:`R_n(p) - R_n(p^*) \le D(p^* \| p)`, with equality as n grows.
     """
+    check_count("labels", labels)
+    check_same_size("prior", prior.mean, "true_prior", world.true_prior.mean)
     per_mean = Gaussian(world.true_prior.mean, world.noise / labels)
     away = prior.mean - world.true_prior.mean
     predicted = Gaussian(prior.mean, prior.covariance + per_mean.covariance)

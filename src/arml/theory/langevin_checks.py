@@ -6,7 +6,8 @@ import numpy as np
 import torch
 
 from arml.langevin import Langevin
-from arml.theory.gaussian import Array, Gaussian
+from arml.theory.checks import Array
+from arml.theory.gaussian import Gaussian
 
 
 def stationary_covariance(target: Gaussian, step: float, *, gradient_noise: float = 0.0, too_hot: float = 1.0) -> Array:
@@ -25,13 +26,8 @@ def stationary_covariance(target: Gaussian, step: float, *, gradient_noise: floa
         too_hot: T, by how much the variance of the noise is too large: N if a mean over N examples is sampled with the
             noise of a sum.
     """
+    _check_step(target, step)
     p = target.precision
-    steepest = float(np.linalg.eigvalsh(p)[-1])
-    if not 0 < step * steepest < 2:
-        raise ValueError(
-            f"`step` should lie between 0 and 2 / {steepest:.4g}, twice the inverse of the largest precision: longer "
-            f"steps diverge. Got {step!r}."
-        )
     scale = 2 * too_hot + step * gradient_noise
     return np.asarray(scale * np.linalg.inv(p @ (2 * np.eye(target.size) - step * p)))
 
@@ -57,6 +53,7 @@ def sample_by_training(
         missing_n: the noise has variance 2 epsilon, as printed in the paper for sums, although the loss is a mean.
         seed: seeds the noise.
     """
+    _check_step(target, step)
     centre, precision = torch.tensor(target.mean), torch.tensor(target.precision / num_examples)
     theta = torch.nn.Parameter(centre.repeat(chains, 1))
     optimizer = torch.optim.SGD([theta], lr=step * num_examples)
@@ -68,6 +65,15 @@ def sample_by_training(
         optimizer.step()
     noise.remove()
     return theta.detach().numpy().copy()
+
+
+def _check_step(target: Gaussian, step: float) -> None:
+    steepest = float(np.linalg.eigvalsh(target.precision)[-1])
+    if not 0 < step * steepest < 2:
+        raise ValueError(
+            f"`step` should lie between 0 and 2 / {steepest:.4g}, twice the inverse of the largest precision: longer "
+            f"steps diverge. Got {step!r}."
+        )
 
 
 class TwoSamples(NamedTuple):
@@ -86,6 +92,8 @@ def energy_test(x: Array, y: Array, rng: np.random.Generator, *, permutations: i
 
     is 0 if and only if both distributions are the same. It needs no bins and sees every difference.
     """
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
+        raise ValueError(f"Both samples should have the same number of columns. Got shapes {x.shape} and {y.shape}.")
     points = np.concatenate([x, y])
     distances = np.sqrt(np.maximum(((points[:, None] - points[None]) ** 2).sum(-1), 0))
     # With s = 1 / n on x and -1 / m on y, the statistic is -s' D s.

@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arml.theory.gaussian import Array, Gaussian, Quadratic, normalise
-from arml.theory.world import World, check_weights
+from arml.theory.checks import Array, check_weights
+from arml.theory.gaussian import Gaussian, Quadratic, normalise
+from arml.theory.world import World
 
 
 def kl_to_truth(world: World, alpha: ArrayLike) -> float:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from arml.theory.gaussian import Array, Quadratic, check_matrix, check_same_size
-from arml.theory.world import check_weights
+from arml.theory.checks import Array, check_definite, check_matrix, check_same_size, check_total, check_weights
+from arml.theory.gaussian import Quadratic
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +59,13 @@ class Regression:
                 "`theta` should have one row per task, the main one first, and `sigma` and `examples` one number per "
                 f"task. Got shapes {t.shape}, {s.shape} and {n.shape}."
             )
+        if not np.isfinite(t).all():
+            raise ValueError(f"`theta` should hold finite numbers. Got {t.tolist()}.")
         if not (s >= 0).all() or not (n >= 1).all():
             raise ValueError(f"`sigma` should be at least 0 and `examples` at least 1. Got {s.tolist()}, {n.tolist()}.")
         h = check_matrix("moments", np.eye(t.shape[1]) if moments is None else moments)
         check_same_size("rows of theta", t[0], "moments", h)
+        check_definite("moments", h)
         for name, value in (("theta", t), ("sigma", s), ("examples", n), ("moments", h)):
             object.__setattr__(self, name, value)
 
@@ -101,6 +104,8 @@ class Regression:
 
     def best_weights(self, total: float | None = None) -> Array:
         """The weights with the least error, of any sum or with the sum ``total``, as ARML must have it with K."""
+        if total is not None:
+            check_total(total)
         form, size = self.form(), self.num_tasks
         fixed = [] if total is None else [{"type": "eq", "fun": lambda u: u[0] - 1 / (1 + total)}]
         whole = {"type": "eq", "fun": lambda u: u.sum() - 1}

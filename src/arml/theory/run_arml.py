@@ -9,7 +9,8 @@ from torch import Tensor
 from arml.langevin import Langevin
 from arml.methods import ARML, Method
 from arml.reweighter import Reweighter
-from arml.theory.gaussian import Array, Quadratic
+from arml.theory.checks import Array, check_count, check_same_size
+from arml.theory.gaussian import Quadratic
 from arml.theory.objectives import mean_products
 from arml.theory.world import World
 
@@ -47,6 +48,9 @@ def run_arml(
         seed: seeds the noise.
         method: how weights are learned; ``None``: ARML with a step of 1/2 over the largest curvature.
     """
+    check_count("chains", chains)
+    check_count("steps", steps)
+    check_same_size("main", main.centre, "true_prior", world.true_prior.mean)
     theta = torch.nn.Parameter(torch.tensor(np.tile(main.centre, (chains, 1))))
     names = [f"task {number}" for number in range(world.num_tasks)]
     method = ARML(lr=_weight_step(world, main) / chains) if method is None else method

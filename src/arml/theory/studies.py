@@ -8,8 +8,9 @@ import numpy as np
 from arml.report.data.summary import Summary, summarise
 from arml.theory.answers import best_weights, find_answers
 from arml.theory.cells import Cells
+from arml.theory.checks import Array
 from arml.theory.expected_loss import expected_loss, labels_needed, loss_after_training, loss_without_prior
-from arml.theory.gaussian import Array, Gaussian, Quadratic
+from arml.theory.gaussian import Gaussian, Quadratic
 from arml.theory.information import information_needed
 from arml.theory.langevin_checks import TwoSamples, energy_test, sample_by_training, stationary_covariance
 from arml.theory.objectives import kl_to_truth

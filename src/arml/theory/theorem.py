@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arml.theory.cells import Cells
-from arml.theory.gaussian import Array
+from arml.theory.checks import Array
 
 FLAT = 0.01
 """Largest change of a log-density inside S that counts as constant."""
@@ -100,6 +100,8 @@ class TheoremCheck(NamedTuple):
 def check_theorem(cells: Cells, alphas: ArrayLike) -> TheoremCheck:
     """Computes everything in the theorem; "all weights" are ``alphas`` [A, K]. Its proof holds for any set of them."""
     weights = np.asarray(alphas, dtype=float)
+    if weights.ndim != 2 or not len(weights):
+        raise ValueError(f"`alphas` should be a list of weights, one row each. Got shape {weights.shape}.")
     kls, values = cells.kl(weights), cells.surrogate(weights)
     star, hat = int(kls.argmin()), int(values.argmin())
     constants = find_constants(cells, weights)

@@ -9,17 +9,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from arml.theory.gaussian import (
+from arml.theory.checks import (
     Array,
-    Gaussian,
-    Quadratic,
+    check_count,
     check_definite,
     check_matrix,
     check_same_size,
+    check_total,
     check_vector,
-    invert,
-    normalise,
+    check_weights,
+    show_weights,
 )
+from arml.theory.gaussian import Gaussian, Quadratic, invert, normalise
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +72,11 @@ class World:
     def surrogate_prior(self, alpha: ArrayLike) -> Gaussian:
         r""":math:`p_\alpha`: precision :math:`P = \sum_k \alpha_k P_k`, mean :math:`P^{-1} \sum_k \alpha_k P_k c_k`."""
         precision, shift = self._sum(check_weights(alpha, self.num_tasks))
-        return normalise(precision, shift, f"The surrogate prior with weights {_round(alpha)}")
+        return normalise(precision, shift, f"The surrogate prior with weights {show_weights(alpha)}")
 
     def likelihood(self, labels: int, observed: ArrayLike) -> Quadratic:
         r"""The main loss of ``labels`` labels whose mean is ``observed``: precision :math:`n V^{-1}`."""
-        if labels < 1 or labels != int(labels):
-            raise ValueError(f"`labels` should be a whole number of at least 1. Got {labels!r}.")
+        check_count("labels", labels)
         centre = check_vector("observed", observed)
         check_same_size("observed", centre, "noise", self.noise)
         return Quadratic(centre, labels * invert(self.noise))
@@ -89,6 +89,7 @@ class World:
             alpha: the weights.
             total: what the weights sum to; ``None``: K. ``math.nan`` allows any sum.
         """
+        check_same_size("main", main.centre, "true_prior", self.true_prior.mean)
         precision, shift = self._sum(check_weights(alpha, self.num_tasks, total))
         return normalise(
             main.precision + precision, main.precision @ main.centre + shift, "The joint loss of all tasks"
@@ -96,6 +97,7 @@ class World:
 
     def draw(self, labels: int, rng: np.random.Generator) -> tuple[Array, Quadratic]:
         """Parameters from the true prior, and the main loss of ``labels`` labels of such a task."""
+        check_count("labels", labels)
         theta = self.true_prior.sample(1, rng)[0]
         observed = Gaussian(theta, self.noise / labels).sample(1, rng)[0]
         return theta, self.likelihood(labels, observed)
@@ -111,32 +113,15 @@ class World:
         return precisions, np.stack([task.precision @ task.centre for task in self.tasks])
 
 
-def check_weights(alpha: ArrayLike, num_tasks: int, total: float | None = None) -> Array:
-    """``alpha`` as an array [K]; raises unless no weight is negative and all sum to ``total``, K by default."""
-    weights = np.array(alpha, dtype=float)
-    if weights.shape != (num_tasks,):
-        raise ValueError(f"`alpha` should have one weight per auxiliary task, {num_tasks}. Got shape {weights.shape}.")
-    total = num_tasks if total is None else total
-    if not np.isfinite(weights).all() or weights.min() < 0 or abs(weights.sum() - total) > 1e-6 * max(1.0, total):
-        raise ValueError(
-            f"`alpha` should have no negative weight and sum to {total:g}. Got {_round(weights)}, "
-            f"with the sum {weights.sum():.6g}. Project it first: arml.theory.project(alpha, total)."
-        )
-    return weights
-
-
 def project(alpha: ArrayLike, total: float) -> Array:
     r"""The closest weights that are not negative and sum to ``total``: :math:`\max(\alpha - \tau, 0)`.
 
     >>> project([2.5, 0.1], 2.0)
     array([2., 0.])
     """
+    check_total(total)
     v = check_vector("alpha", alpha)
     descending = np.sort(v)[::-1]
     thresholds = (np.cumsum(descending) - total) / np.arange(1, len(v) + 1)
     kept = int(np.sum(descending > thresholds))
     return np.asarray(np.maximum(v - thresholds[max(kept, 1) - 1], 0.0))
-
-
-def _round(alpha: ArrayLike) -> list[float]:
-    return [float(f"{weight:.6g}") for weight in np.ravel(np.asarray(alpha, dtype=float))]

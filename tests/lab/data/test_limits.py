@@ -36,6 +36,18 @@ def test_a_large_plain_table_is_refused_too(tmp_path, monkeypatch):
         load(tmp_path / "a.csv", main="a", aux=["b"])
 
 
+def test_a_parquet_file_of_a_few_kilobytes_that_becomes_megabytes_is_refused(tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.parquet"
+    pandas.DataFrame({"a": [0, 1] * 500_000, "b": 1.0}).to_parquet(path)
+    assert path.stat().st_size < 1_000_000
+    check_inflated_size(path)
+    monkeypatch.setenv("ARML_MOST_TABLE_BYTES", "3000000")
+    with pytest.raises(DataError, match=r"a\.parquet: expected a table of at most 3000000 bytes"):
+        load(path, main="a", aux=["b"])
+
+
 @pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"a,b\n" * 1000)[:-20]], ids=["other bytes", "cut"])
 def test_a_damaged_file_is_named(tmp_path, content):
     (tmp_path / "a.csv.gz").write_bytes(content)

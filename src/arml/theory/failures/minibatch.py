@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arml.theory.answers import minimise_over_simplex
+from arml.theory.checks import Array
 from arml.theory.failures.contenders import AGREEMENT, GATED, PAPER, SCALE_FREE, Contender
 from arml.theory.failures.training import train
-from arml.theory.gaussian import Array, Quadratic
+from arml.theory.gaussian import Quadratic
 
 GRADIENTS = np.array([[1.0, 0.0], [0.7, 0.1], [0.1, 0.6]])
 """At a fixed theta: the main gradient, one that points the same way, and one that hardly does."""

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from arml.reweighter import Reweighter
+from arml.theory.checks import Array
 from arml.theory.failures.contenders import Contender
-from arml.theory.gaussian import Array, Quadratic
+from arml.theory.gaussian import Quadratic
 
 
 class Trained(NamedTuple):

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from arml.theory.checks import Array
 from arml.theory.failures.contenders import AGREEMENT, FADING, GATED, PAPER, SCALE_FREE
 from arml.theory.failures.training import train
-from arml.theory.gaussian import Array, Quadratic
+from arml.theory.gaussian import Quadratic
 from arml.theory.regression import Regression
 
 CONTENDERS = (PAPER, SCALE_FREE, GATED, FADING, AGREEMENT)

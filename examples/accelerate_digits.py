@@ -47,8 +47,7 @@ def main() -> None:
     pixels, target = load_digits(return_X_y=True)
     order = torch.randperm(len(target))
     images, digits = torch.tensor(pixels / 16).float()[order], torch.tensor(target)[order]
-    few = slice(NUM_TEST, NUM_TEST + NUM_LABELS)
-    network = Network()
+    few, network = slice(NUM_TEST, NUM_TEST + NUM_LABELS), Network()
     reweighter = Reweighter(tasks=list(TASKS), shared=network.trunk)
     recorder = Recorder(options.out, reweighter, main="digit", settings={"labels": NUM_LABELS})
     accelerator.register_for_checkpointing(reweighter, recorder)
@@ -71,8 +70,9 @@ def main() -> None:
         accelerator.print(f"epoch {epoch + 1}: {reweighter.weights}")
     with torch.no_grad():
         tested = images[:NUM_TEST].to(accelerator.device)
-        guesses = network(tested, tested)["main"].argmax(1).cpu()
-    recorder.finish({"error": 100 * (guesses != digits[:NUM_TEST]).float().mean().item()})
+        wrong = network(tested, tested)["main"].argmax(1).cpu() != digits[:NUM_TEST]
+    recorder.finish(found := {"error": 100 * wrong.float().mean().item()})
+    accelerator.print(f"error {found['error']:.1f} %")
 
 
 if __name__ == "__main__":

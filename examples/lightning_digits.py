@@ -63,9 +63,10 @@ def main() -> None:
             images, labels = load(seed)
             module = Digits(method, (images[900:920], labels[900:920]))
             settings: dict[str, str | int] = {"method": name, "seed": seed, "labels": 20}
-            recorder = Recorder(options.out, module.reweighter, main="digit", settings=settings)
+            recorder = Recorder(options.out, module.reweighter, main="digit", settings=settings, agreement=True)
             callbacks = [ARMLCallback(module.reweighter, recorder)]
-            silent = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+            off = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
+            silent: dict[str, Any] = dict.fromkeys(off, False)
             trainer = Trainer(max_steps=options.steps, precision=options.precision, callbacks=callbacks, **silent)
             trainer.fit(module, DataLoader(TensorDataset(images[900:], labels[900:]), batch_size=64, shuffle=True))
             with torch.no_grad():

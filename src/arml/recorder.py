@@ -10,7 +10,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from arml.gradients.measure import alignment
+from arml.gradients.signals import Signals
+from arml.lab.agreement import TINY, measure_agreement
 from arml.lab.own_loop import MAIN_ONLY, OwnLoop, method_name
 from arml.lab.trace import Record, Trace, read
 from arml.loggers import Logger, default_loggers, flatten
@@ -172,22 +173,22 @@ class Recorder:
         numbers = torch.stack([loss.detach().double().cpu() for loss in given.values()]).tolist()
         record: Record = {"step": step, "losses": _finite(dict(zip(given, numbers, strict=True)))}
         record["weights"] = self._weights()
-        agreement = self._measure(given) if self._measures else self._known_agreement()
-        self._write(record | {"agreement": agreement} if agreement else record)
+        self._write(record | (self._measure(given) if self._measures else self._known_agreement()))
 
     def _weights(self) -> dict[str, float]:
         """None where the main task is alone, as in the lab's records."""
         return {} if self.run.method == MAIN_ONLY else self.reweighter.weights
 
-    def _measure(self, losses: Mapping[str, Tensor]) -> dict[str, float]:
-        """<g_0, g_k> / <g_0, g_0> of every task in the batch, as the lab measures it."""
-        if "main" not in losses or len(losses) < 2:
+    def _measure(self, losses: Mapping[str, Tensor]) -> Record:
+        """How the tasks in the batch relate to the main one, as the lab measures it."""
+        aux = {name: loss for name, loss in losses.items() if name != "main"}
+        if "main" not in losses or not aux:
             return {}
-        products = alignment(list(losses.values()), self.reweighter.read_shared(), torch.eye(1, len(losses)))[0]
-        return _relate(dict(zip(losses, products.tolist(), strict=True)))
+        found = measure_agreement(losses["main"], aux, self.reweighter.read_shared())
+        return {name: _finite(numbers) for name, numbers in found.items()}
 
-    def _known_agreement(self) -> dict[str, float]:
-        """The same from what the method measured at its last update, if it is new and holds it."""
+    def _known_agreement(self) -> Record:
+        """The same from what the method measured at its last update, as far as it is new and holds it."""
         signals = self.reweighter.signals
         if signals is None or signals is self._seen:
             return {}
@@ -196,8 +197,13 @@ class Recorder:
         present = signals.seen().tolist()
         if products is None or not present[0]:
             return {}
-        named = zip(("main", *self.reweighter.tasks), products.tolist(), present, strict=True)
-        return _relate({name: product for name, product, is_here in named if is_here})
+        here = [place for place, is_here in enumerate(present) if is_here and place > 0]
+        norms = find_norms(signals)
+        found = {"agreement": products / products[0].clamp(min=TINY)}
+        if norms is not None:
+            found["cosine"] = (products / (norms[0] * norms).clamp(min=TINY)).clamp(-1, 1)
+        tasks = self.reweighter.tasks
+        return {name: _finite({tasks[i - 1]: float(numbers[i]) for i in here}) for name, numbers in found.items()}
 
     def _write(self, record: Record) -> None:
         if not _is_first_process():
@@ -242,6 +248,11 @@ def find_main_products(reweighter: Reweighter) -> Tensor | None:
     return signals.alignment[int(towards_main[0])] if len(towards_main) else None
 
 
+def find_norms(signals: Signals) -> Tensor | None:
+    """||g_i|| of every task [1 + K], if the method asked for them."""
+    return signals.gram.diagonal().clamp(min=0).sqrt() if signals.gram is not None else signals.norms
+
+
 def check_numbers(numbers: Mapping[str, object]) -> None:
     """Raises unless all values are finite numbers."""
     wrong = {key: value for key, value in numbers.items() if not _is_number(value)}
@@ -256,12 +267,6 @@ def _is_number(value: object) -> bool:
 def _finite(numbers: Mapping[str, float]) -> dict[str, float]:
     """JSON has no NaN."""
     return {name: number for name, number in numbers.items() if math.isfinite(number)}
-
-
-def _relate(products: Mapping[str, float]) -> dict[str, float]:
-    """The products of auxiliary tasks, relative to that of the main task with itself."""
-    unit = max(products["main"], 1e-30)
-    return _finite({name: product / unit for name, product in products.items() if name != "main"})
 
 
 def _add_prefix(examples: str, measures: Mapping[str, float]) -> Record:

@@ -8,9 +8,10 @@ import pytest
 import torch
 from core.test_reweighter import TASKS, Net
 
-from arml import ARML, Agreement, CosineSim, Recorder, Reweighter, Uniform, alignment
+from arml import ARML, Agreement, CosineSim, Recorder, Reweighter, Uniform, WeightedCosineSim, alignment
 from arml.cli.report import defaults
 from arml.gradients import pairwise
+from arml.lab.agreement import measure_agreement
 from arml.lab.trace import read, result
 from arml.report.contents import make_report
 from arml.report.data.records import collect
@@ -72,6 +73,14 @@ def test_agreement_that_the_method_does_not_measure_is_measured_where_wanted(tmp
         products = alignment([main, *aux.values()], net.trunk, torch.eye(1, 5), engine=pairwise)[0]
         found = (products[1:] / products[0]).tolist()
         assert step["agreement"] == pytest.approx(dict(zip(TASKS, found, strict=True)))
+        assert step["cosine"] == measure_agreement(main, aux, net.trunk)["cosine"]
+
+
+def test_cosines_are_recorded_where_the_method_knows_the_norms(tmp_path):
+    """As in the lab's records: the chart then has cosines, which have limits."""
+    recorder, net = train(tmp_path, WeightedCosineSim())
+    _, step, *_ = lines(recorder)
+    assert step["cosine"] == pytest.approx(measure_agreement(*net.losses(), net.trunk)["cosine"], rel=1e-4, abs=1e-4)
 
 
 @pytest.fixture(scope="module")

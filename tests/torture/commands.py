@@ -27,6 +27,8 @@ for _slow in (
 ):
     import_module(_slow)  # commands import these where they need them; here, once for all of them
 
+LEAST_WORK = 0.0025
+"""Share of the time limit that a command must have worked in a quarter of it, or it does nothing."""
 TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -85,6 +87,15 @@ class Process:
                 found.append(int(place.name))
         return found
 
+    def worked(self) -> float:
+        """Seconds of processor time that the command and its workers have had."""
+        total = 0.0
+        for pid in self.family():
+            with suppress(OSError):
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                total += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        return total
+
     def end(self) -> None:
         """Kills whatever is left of the command and its workers."""
         for pid in self.family():
@@ -93,9 +104,15 @@ class Process:
 
 
 def run(words: Sequence[str], log: Path, *, timeout: float = 300, **limits: int) -> Answer:
-    """Runs a command to its end; one that hangs is killed and answers with code -9."""
+    """Runs a command to its end; one that hangs is killed and answers with code -9.
+
+    It hangs if it is not done after ``timeout`` seconds and does nothing, or has worked for so long. A command that
+    gets little of a busy machine has more time.
+    """
     process = Process(words, log, **limits)
-    answer = process.wait(timeout)
+    answer, before = process.wait(timeout), -timeout
+    while answer is None and before + LEAST_WORK * timeout < (worked := process.worked()) < timeout:
+        before, answer = worked, process.wait(timeout / 4)
     process.end()
     return answer or process.wait(60) or Answer(-9, "cannot be killed", timeout)
 

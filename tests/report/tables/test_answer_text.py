@@ -49,8 +49,8 @@ def test_the_whole_answer():
         ),
         (
             {"alone": [20.0, 24.0, 22.0], "uniform": [30.0, 36.0, 29.0], "agreement": [16.0, 24.0, 18.0]},
-            "Cannot tell yet whether Agreement beats the main task alone: about 8 more seeds are expected to settle it "
-            "(--seeds 11).",
+            "Cannot tell yet whether Agreement beats the main task alone: about 8 more seeds are expected to settle "
+            "it: --seeds 11.",
         ),
         ({"alone": [9.0], "uniform": [8.0], "agreement": [1.0]}, "One seed says nothing: add --seeds 5."),
         (

@@ -190,7 +190,7 @@ def what_would_tell(decision: Decision | None) -> str:
     """How many further seeds are expected to settle it, or what else would.
 
     >>> what_would_tell(Decision(Outcome.OPEN, Summary(-4.0, 9.9, 3), 2, 1, 7.0))
-    'about 7 more seeds are expected to settle it (--seeds 10)'
+    'about 7 more seeds are expected to settle it: --seeds 10'
     """
     if decision is None or decision.difference is None or decision.further is None:
         return f"one seed says nothing, add --seeds {FIRST_SEEDS}"
@@ -199,7 +199,7 @@ def what_would_tell(decision: Decision | None) -> str:
     if math.isinf(decision.further):
         return f"more than {MOST_SEEDS} more seeds would be needed"
     more, total = int(decision.further), decision.difference.n + int(decision.further)
-    return f"about {more} more seed{' is' if more == 1 else 's are'} expected to settle it (--seeds {total})"
+    return f"about {more} more seed{' is' if more == 1 else 's are'} expected to settle it: --seeds {total}"
 
 
 def _sort(badges: Sequence[Badge]) -> list[Badge]:

@@ -1,10 +1,15 @@
 """The most and least related tasks, and the matrix over main tasks."""
 
+import math
+
 from report.made_records import mlc_runs, ssl_runs, write
 from report.made_reports import cell_texts, compare
+from torch.testing import assert_close
 
+from arml.lab.run import Line, Subject
 from arml.lab.run_kinds import MultiLabel
-from arml.report.data.final_weights import matrices
+from arml.report.data.final_weights import Matrix, matrices
+from arml.report.data.summary import summarise
 from arml.report.tables.related_tasks import matrix_sheet, related_sheets
 
 
@@ -41,3 +46,27 @@ def test_a_matrix_over_main_tasks(tmp_path):
         ["Class1", "", "2.00", "1.00", "0.01"],
         ["Class2", "2.00", "", "1.00", "0.01"],
     ]
+
+
+def make_matrix(*rows):
+    """Main tasks m0, m1, ... and auxiliary tasks a, b, c, d with these weights."""
+    weights = [[weight and summarise([weight]) for weight in row] for row in rows]
+    mains = [f"m{number}" for number in range(len(rows))]
+    return Matrix(Subject("mlc", "yeast", "m0", 50), Line("joint", "arml"), mains, [*"abcd"], weights)
+
+
+def test_weights_are_called_relatedness_only_if_they_depend_on_the_main_task():
+    """Ranks 1 2 3 4 against 1 2 4 3 have the correlation 1 - 6 (1 + 1) / (4 * 15) = 0.8."""
+    same = make_matrix([0.1, 0.5, 1.5, 1.9], [0.2, 0.4, 1.8, 1.6])
+    assert_close(same.likeness(), 0.8)
+    assert matrix_sheet(same).title.startswith("Mean final weights: yeast")
+    assert "do not say which tasks are related" in matrix_sheet(same).notes[-1]
+    other = make_matrix([0.1, 0.5, 1.5, 1.9], [1.9, 1.5, 0.5, 0.1])
+    assert_close(other.likeness(), -1.0)
+    assert matrix_sheet(other).title.startswith("Relatedness, as mean final weights: yeast")
+    assert len(matrix_sheet(other).notes) == 1
+
+
+def test_two_common_tasks_or_equal_weights_say_nothing():
+    assert math.isnan(make_matrix([None, 0.5, 1.0, 1.5], [0.5, None, 1.0, 1.5]).likeness())
+    assert math.isnan(make_matrix([1.0, 1.0, 1.0, 1.0], [0.5, 1.0, 1.5, 1.0]).likeness())

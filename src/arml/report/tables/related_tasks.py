@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from arml.lab.run import Line
 from arml.report.data.comparison import Comparison
-from arml.report.data.final_weights import Matrix, rank_tasks
+from arml.report.data.final_weights import ALIKE, Matrix, rank_tasks
 from arml.report.data.paper import TABLE_3
 from arml.report.data.summary import FORMULA
 from arml.report.tables.sheet import Sheet, number, text, weight_cell
@@ -17,6 +17,11 @@ MOST_RELATED = 5
 """Tasks listed at either end, as in the paper's Table 3."""
 FEWEST_RELATED = 4
 """With fewer auxiliary tasks than this, no list is made."""
+
+_RULED_BY_TASK = (
+    "The rows are alike (mean rank correlation {:.2f}): the same tasks have the weight whatever the main task is. "
+    "These weights do not say which tasks are related."
+)
 
 
 def related_sheets(compared: Sequence[Comparison], *, paper: bool) -> list[Sheet]:
@@ -49,14 +54,19 @@ def _sheet(comparison: Comparison, line: Line, *, paper: bool) -> Sheet:
 
 
 def matrix_sheet(matrix: Matrix) -> Sheet:
-    """The matrix as a table: rows are main tasks, columns auxiliary tasks."""
+    """The matrix as a table: rows are main tasks, columns auxiliary tasks. It shows relatedness if its rows differ."""
+    likeness = matrix.likeness()
+    alike = likeness >= ALIKE
     return Sheet(
-        f"Relatedness, as mean final weights: {matrix.subject.dataset}, {labels_title(matrix.subject)}, "
-        f"{line_title(matrix.line)}",
+        f"{'Mean' if alike else 'Relatedness, as mean'} final weights: {matrix.subject.dataset}, "
+        f"{labels_title(matrix.subject)}, {line_title(matrix.line)}",
         ("main task", *matrix.tasks),
         tuple(
             (text(main), *(number(weight and weight._replace(n=1)) for weight in row))
             for main, row in zip(matrix.mains, matrix.weights, strict=True)
         ),
-        ("Means over seeds; 1 is an equal share. Empty where main and auxiliary task are the same.",),
+        (
+            "Means over seeds; 1 is an equal share. Empty where main and auxiliary task are the same.",
+            *([_RULED_BY_TASK.format(likeness)] if alike else []),
+        ),
     )

@@ -5,7 +5,7 @@ No sentence claims more than its interval allows; ``decision`` says what may be 
 
 import math
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from arml.lab.own_loop import OwnLoop
@@ -72,7 +72,7 @@ def answer_text(answer: Answer) -> AnswerText:
     """The answer in words."""
     number, number_note = _number(answer)
     setting = answer.comparison.subject.setting
-    say = name_seeds if setting == OwnLoop.setting else str
+    say: Callable[[str], str] = name_seeds if setting == OwnLoop.setting else str
     return AnswerText(
         experiment_title(answer.comparison.subject, len(answer.tasks)),
         say(_headline(answer) + "."),

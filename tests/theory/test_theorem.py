@@ -36,6 +36,12 @@ def test_constants_a_person_can_check():
     assert constants.gamma1 == constants.gamma2 == pytest.approx(3 * 0.2 / 3.5)
     assert constants.c5 == pytest.approx(0.12 * (1 / 3.5) * (0.5 / 3.5))
     assert constants.c6 == pytest.approx(math.sqrt(3 / 3.5**2 * 0.12 * 7))
+    # gamma = 6/35, C_5 = 0.12 / 3.5 / 7 = 0.0048980, C_6 = sqrt(0.2449 * 0.12 * 7) = 0.45356.
+    assert constants.bound() == pytest.approx(2 * (6 / 35) ** 2 / 0.0048980 * math.log(0.45356 / (6 / 35)), rel=1e-4)
+    # f_u at x = exp(-KL) = 0.4, z = 6/35: C_2 x = 4/35, so 0.4 inside and 0.6 outside.
+    inside, outside = 0.4 * (math.log(1 / 7) - math.log(0.4)), 0.6 * math.log(3 / 3.5**2 / (6 / 35))
+    assert float(upper_bound(constants, 0.4, 6 / 35)) == pytest.approx(inside + outside)
+    assert float(lower_bound(constants, 0.4, 6 / 35)) == pytest.approx(inside - 0.6 * math.log(0.12 / (6 / 35)))
 
 
 def test_cells_agree_with_the_closed_forms_of_a_normal_world():

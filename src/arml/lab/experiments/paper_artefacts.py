@@ -32,7 +32,7 @@ PACS_SECONDS = {"main_only": 14.0, "fada": 40.0, "": 30.0}
 CELEBA_SECONDS = {"main_only": 9.0, "": 16.0}
 SSL_SECONDS = {"supervised": 15.0, "vat": 35.0, "vat_entmin": 35.0, "s4l": 100.0, "": 21.0}
 MNIST_SECONDS = {"supervised": 10.0, "": 50.0}
-"""Seconds of one core per run by learner: steps, evaluations and reading, timed on an AMD EPYC with torch 2.13."""
+"""Seconds of one core per run by learner; docs/reproduce.md says what was timed, and what was assumed."""
 
 
 def on_features(run: R) -> R:

@@ -52,7 +52,7 @@ def test_known_tables_count_columns_or_name_counts(tmp_path):
     assert {run.main for run in runs if "emotions" in run.table} == {f"c{number}" for number in range(3, 9)}
     flares = [run for run in runs if "sf2" in run.table]
     assert {(run.main, run.aux) for run in flares} == {("c-class", ("m-class", "x-class"))}
-    assert {run.numbers for run in flares} == {("c-class", "m-class", "x-class")}
+    assert {run.as_numbers for run in flares} == {("c-class", "m-class", "x-class")}
 
 
 def test_the_artefact_is_timed(tmp_path):

@@ -1,5 +1,7 @@
 """The answer in words: golden sentences, and no sentence that its interval contradicts."""
 
+import textwrap
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,6 +36,17 @@ def test_the_whole_answer():
     assert answer_text(found).number == "12.0 %"
     assert answer_text(found).number_note == "error instead of 25.0 % on the main task alone"
     assert answer_text(found).evidence[0].startswith("Agreement minus the main task alone: -12.96 ± ")
+
+
+def test_an_answer_has_at_most_ten_lines_on_a_narrow_terminal_too():
+    """What gives way first is what is said last of how sure it is."""
+    text = answer_text(answer_on(alone=HIGH, uniform=MIDDLE, agreement=LOW))
+    text = text._replace(sure=[*text.sure, *("x" * 30 + " " + "y" * 30 for _ in range(5))])
+    found = text.lines(40)
+    assert sum(len(textwrap.wrap(line, 40)) for line in found) <= MOST_LINES
+    assert found[:3] == text.lines()[:3]
+    assert found[-1] == text.lines()[-1], "verdicts stay"
+    assert len(text.lines(400)) > len(found)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from arml.report.tables.sheet import Cell, Sheet
 
 WIDE = 110
 """Letters per line from which on a terminal shows all columns."""
+INDENT = 2
+"""Letters before a line of an answer."""
 
 
 def print_tables(tables: Mapping[Subject, Sequence[Row]], console: Console, *, paper: bool, protocol: str) -> None:
@@ -29,11 +31,11 @@ def print_tables(tables: Mapping[Subject, Sequence[Row]], console: Console, *, p
 def print_answers(answers: Sequence[AnswerText], console: Console) -> None:
     """Prints what to do, per experiment, in at most ten lines each."""
     for answer in answers:
-        title, headline, *rest = answer.lines()
+        title, headline, *rest = answer.lines(console.width - INDENT)
         console.print(title, style="bold", highlight=False, markup=False)
-        console.print(Padding(Text(headline, "bold"), (0, 0, 0, 2), expand=False))
+        console.print(Padding(Text(headline, "bold"), (0, 0, 0, INDENT), expand=False))
         for line in rest:
-            console.print(Padding(Text(line), (0, 0, 0, 2), expand=False))
+            console.print(Padding(Text(line), (0, 0, 0, INDENT), expand=False))
 
 
 def print_sheets(sheets: Sequence[Sheet], console: Console) -> None:

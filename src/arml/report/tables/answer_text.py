@@ -5,6 +5,7 @@ No sentence claims more than its interval allows; ``decision`` says what may be 
 
 import math
 import shlex
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -63,9 +64,19 @@ class AnswerText(NamedTuple):
     setting: str = ""
     """For commands."""
 
-    def lines(self) -> list[str]:
-        """The answer for a terminal: at most ``MOST_LINES`` lines, the title first."""
-        return [self.title, self.headline, *self.sure, *_badge_lines(self.badges, self.setting)][:MOST_LINES]
+    def lines(self, width: int | None = None) -> list[str]:
+        """The answer for a terminal: at most ``MOST_LINES`` lines, also when broken at ``width``, the title first.
+
+        Where not all of it fits, what is said last of how sure it is gives way first.
+        """
+        sure, badges = list(self.sure), [*_badge_lines(self.badges, self.setting)]
+        while (sure or badges) and _height([self.title, self.headline, *sure, *badges], width) > MOST_LINES:
+            (sure or badges).pop()
+        return [self.title, self.headline, *sure, *badges]
+
+
+def _height(lines: Sequence[str], width: int | None) -> int:
+    return sum(len(textwrap.wrap(line, width)) if width else 1 for line in lines)
 
 
 def answer_text(answer: Answer) -> AnswerText:

@@ -104,7 +104,7 @@ def untraced():
 def test_overhead_at_two_tasks_is_that_of_the_sum_by_hand():
     """Both are timed in turn, so that a busy machine slows both; 33 us against 15 us was the ratio 2.2.
 
-    Machines of one kind differ: the same code has 1.4 on one and 1.7 on another.
+    Machines of one kind differ: the same code is below 1.6 on one and at 1.7 on another.
     """
     theta, main, aux = problem(2)
     reweighter = reweighter_for(theta, aux)

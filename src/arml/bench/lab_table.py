@@ -52,8 +52,8 @@ def _processes(result: Result) -> list[str]:
     if result.lab_processor:
         one, two = result.lab_processor
         notes += (
-            f" Processor time of the busiest process: {one:.2f} s and {two:.2f} s: {one / two:.2f} times less, what "
-            "two free cores could reach."
+            f" Processor time of the busiest process: {one:.2f} s and {two:.2f} s: {one / two:.2f} times less, the "
+            "most that two free cores could reach: waiting for the other is not counted."
         )
     return [notes]
 

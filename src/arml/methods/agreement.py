@@ -18,10 +18,15 @@ from arml.methods.base import (
 )
 from arml.schedule import Growing
 
+PATIENCE = 3
+"""A task is judged after so many times ``warmup`` samples, whatever their importance."""
+
 
 class Samples(NamedTuple):
     """Sums over the samples r of every task, [K]. Each sample has an importance w."""
 
+    times: Tensor
+    """Number of samples of any importance."""
     importance: Tensor
     """Sum of w."""
     squared_importance: Tensor
@@ -32,8 +37,8 @@ class Samples(NamedTuple):
     """Sum of w r^2."""
 
     def add(self, r: Tensor, w: Tensor) -> "Samples":
-        """These samples and one more per task."""
-        return Samples(*(old + new for old, new in zip(self, (w, w * w, w * r, w * r * r), strict=True)))
+        """These samples and one more per task; none where w is 0."""
+        return Samples(*(old + new for old, new in zip(self, (w > 0, w, w * w, w * r, w * r * r), strict=True)))
 
     def number(self) -> Tensor:
         """n = (sum w)^2 / sum w^2: the number of equally important samples that would tell as much."""
@@ -50,10 +55,11 @@ class Samples(NamedTuple):
 
 
 class AgreementMemory(NamedTuple):
-    """Flat, as memory is a tuple of tensors: four of them are :class:`Samples`."""
+    """Flat, as memory is a tuple of tensors: five of them are :class:`Samples`."""
 
     weights: Tensor
     """The weights in force, [1 + K]."""
+    times: Tensor
     importance: Tensor
     squared_importance: Tensor
     values: Tensor
@@ -63,7 +69,7 @@ class AgreementMemory(NamedTuple):
 
     def samples(self) -> Samples:
         """The samples so far."""
-        return Samples(self.importance, self.squared_importance, self.values, self.squares)
+        return Samples(self.times, self.importance, self.squared_importance, self.values, self.squares)
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,9 @@ class Agreement(Method[AgreementMemory]):
 
     .. math:: \alpha_k = h \min\bigl(2, \max(0, 1 + m_k / (3 e_k))\bigr)
 
-    Before ``warmup`` samples, competing tasks share s equally, and the others have h each.
+    Before ``warmup`` samples of equal importance, competing tasks share s equally, and the others have h each. Few
+    labels on good features are learned in a few steps, and later samples weigh next to nothing: after three times
+    ``warmup`` samples of any importance, tasks are judged all the same.
 
     Losses are first brought to the size of the main loss (``Needs(units=True)``), so that no weight depends on the
     scale of any loss. Updates are frequent at first and ever rarer later: see :meth:`schedule`.
@@ -101,7 +109,7 @@ class Agreement(Method[AgreementMemory]):
     doubt: float = 1.0
     """d, the standard errors by which the agreement of a competing task must exceed 0."""
     warmup: int = 6
-    """Samples of equal importance, n, that a task must exceed before its weight moves."""
+    """Samples of equal importance, n, that a task must exceed before its weight moves; see :data:`PATIENCE`."""
     share: float = 1.0
     """s, the largest sum of the weights of competing tasks; the main task has 1."""
     own_head: float = 1.0
@@ -134,7 +142,7 @@ class Agreement(Method[AgreementMemory]):
         """As if all tasks competed, with equal weights."""
         zeros = torch.zeros_like(like[1:])
         competes = torch.ones_like(zeros, dtype=torch.bool)
-        return AgreementMemory(prepend_main(self._equal(competes, zeros)), zeros, zeros, zeros, zeros, competes)
+        return AgreementMemory(prepend_main(self._equal(competes, zeros)), *Samples(*[zeros] * 5), competes)
 
     def directions(self, state: AgreementMemory) -> Tensor:
         """c = e_0."""
@@ -156,7 +164,7 @@ class Agreement(Method[AgreementMemory]):
     def _choose(self, samples: Samples, competes: Tensor) -> Tensor:
         """The weights of the auxiliary tasks [K]."""
         mean, error = samples.mean(), samples.standard_error()
-        known = samples.number() > self.warmup
+        known = (samples.number() > self.warmup) | (samples.times >= PATIENCE * self.warmup)
         proven = torch.where(known & competes, (mean - self.doubt * error).clamp(min=0), 0.0)
         certainty = (proven / _not_zero(mean.abs())).max()
         shared_out = self.share * certainty * proven / _not_zero(proven.sum())

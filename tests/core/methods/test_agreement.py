@@ -65,9 +65,10 @@ def test_samples_compare_a_task_with_the_others():
 
 
 def test_samples_count_by_the_length_of_the_main_gradient():
-    samples = Samples(*torch.zeros(4, 1, dtype=torch.float64))
+    samples = Samples(*torch.zeros(5, 1, dtype=torch.float64))
     for r, w in ((1, 1), (1, 1), (-1, 0.5), (-1, 0.5)):
         samples = samples.add(numbers(r), numbers(w))
+    assert_close(samples.times, numbers(4))
     assert_close(samples.number(), numbers(3**2 / 2.5))
     assert_close(samples.mean(), numbers(1 / 3))
     assert_close(samples.standard_error(), numbers(math.sqrt((1 - 1 / 9) / (3.6 - 1))))
@@ -75,6 +76,14 @@ def test_samples_count_by_the_length_of_the_main_gradient():
     weights = follow(Agreement(warmup=2, doubt=0.1), [(1,), (1,), (-1,), (-1,)], (True,), lengths=(4, 4, 2, 2))
     m, e = float(samples.mean()), float(samples.standard_error())
     assert_close(weights, numbers(1, (m - 0.1 * e) / m))
+
+
+def test_labels_learned_in_a_few_steps_do_not_keep_the_weights_where_they_began():
+    """As on features of a pretrained network: three samples count, all later ones weigh next to nothing."""
+    method = Agreement(warmup=4)
+    rows, lengths = [(1, -1)] * 12, (1, 1, 1, *[1e-6] * 9)
+    assert_close(follow(method, rows[:11], (True, True), lengths[:11]), numbers(1, 0.5, 0.5))
+    assert_close(follow(method, rows, (True, True), lengths), numbers(1, 1, 0))
 
 
 @pytest.mark.parametrize(("same_outputs", "equal"), [(True, 1.0), (False, 1.0)])

@@ -89,7 +89,7 @@ def run_on_engine(
     runs: Sequence[Run], out: Path, data_dir: Path, engine: EngineSettings, console: Console, device: str = "auto"
 ) -> list[Outcome]:
     """Trains all unfinished runs with a progress bar, and reports failures at once."""
-    with bar(console) as progress:
+    with bar(console, slow=True) as progress:
         task = progress.add_task("runs", total=len(set(runs)))
 
         def watch(outcome: Outcome) -> None:

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -10,11 +11,14 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 from arml.report.output.visible import show_controls
 
@@ -28,11 +32,37 @@ def say(console: Console, *lines: str) -> None:
         console.print(show_controls(line), highlight=False, markup=False, soft_wrap=True)
 
 
-def bar(console: Console, *, status: bool = False) -> Progress:
-    """A bar with counts, elapsed and remaining time; with ``status``, tasks show a field of that name at the end."""
+class TimeLeft(ProgressColumn):
+    """The time left if the rest goes on at the mean pace so far.
+
+    Rich's own column measures the pace of the last 30 seconds, in which no run or only a short one may have ended.
+    What was there already is reported within the first second, and says nothing about the pace.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: dict[TaskID, float] = {}
+
+    def render(self, task: Task) -> Text:
+        """Hours, minutes and seconds."""
+        elapsed = task.elapsed or 0.0
+        if elapsed < 1:
+            self._found[task.id] = task.completed
+        done = task.completed - self._found.get(task.id, 0)
+        if task.finished or not done or task.remaining is None:
+            return Text("0:00:00" if task.finished else "-:--:--", style="progress.remaining")
+        return Text(str(timedelta(seconds=round(elapsed * task.remaining / done))), style="progress.remaining")
+
+
+def bar(console: Console, *, status: bool = False, slow: bool = False) -> Progress:
+    """A bar with counts, elapsed and remaining time.
+
+    With ``status``, tasks show a field of that name at the end; with ``slow``, a single unit may take minutes.
+    """
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     more = (TextColumn("{task.fields[status]}", markup=False),) if status else ()
-    return Progress(*columns, TextColumn("left"), TimeRemainingColumn(), *more, console=console)
+    left = TimeLeft() if slow else TimeRemainingColumn()
+    return Progress(*columns, TextColumn("left"), left, *more, console=console)
 
 
 @contextmanager

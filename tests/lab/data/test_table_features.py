@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from arml.lab.data import table
-from arml.lab.data.table_features import choose_useful, encode, expand_dates
+from arml.lab.data.table_features import choose_useful, encode, expand_dates, remark_giveaways
+from arml.lab.data.targets import Target
 
 ROWS = 200
 
@@ -82,3 +83,50 @@ def test_many_texts_bring_a_line(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     with pytest.warns(table.TableRemark, match="'town' has 40 different texts: the 29 most frequent become inputs"):
         assert table.load(tmp_path / "t.csv", main="m", aux=[]).inputs(torch.arange(200)).shape == (200, 30)
+
+
+def find_giveaways(target, **columns):
+    lines = []
+    remark_giveaways({name: np.array(column) for name, column in columns.items()}, "sold", target, lines.append)
+    return lines
+
+
+def test_an_input_that_is_the_answer_in_other_words_is_named():
+    answers = torch.arange(ROWS) % 2
+    target = Target(torch.where(torch.arange(ROWS) < 150, answers.float(), torch.nan), ("no", "yes"))
+    words = np.where(answers == 1, "out", "in").astype(object)
+    nearly = words.copy()
+    nearly[7] = "in"
+    unlabelled = words.copy()
+    unlabelled[180:] = "in"
+    lines = find_giveaways(
+        target,
+        status=words,
+        mostly=nearly,
+        later=unlabelled,
+        number=-answers.double().numpy(),
+        row=np.arange(ROWS, dtype=float),
+    )
+    assert lines == [
+        "Columns 'status', 'later', 'number': an input that tells 'sold' in every labelled row. If it is not known when "
+        "predicting, the errors below are too good: make it a task with --aux, or name the inputs with --features."
+    ]
+
+
+def test_a_number_in_other_units_is_named_and_a_noisy_one_is_not():
+    rng = np.random.default_rng(0)
+    price = rng.normal(size=ROWS)
+    missing = np.where(np.arange(ROWS) == 3, np.nan, price)
+    found = find_giveaways(
+        Target(torch.from_numpy(price)),
+        cents=3 - 100 * price,
+        near=price + 0.1,
+        text=price.astype(str).astype(object),
+        gap=missing,
+        noisy=price + 0.01 * rng.normal(size=ROWS),
+    )
+    assert [line.split(":")[0] for line in found] == ["Columns 'cents', 'near'"]
+
+
+def test_a_few_rows_prove_nothing():
+    assert not find_giveaways(Target(torch.arange(10.0) % 2, ("no", "yes")), copy=np.arange(10.0) % 2)

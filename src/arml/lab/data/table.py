@@ -11,6 +11,7 @@ from arml.lab.data.table_features import (
     choose_useful,
     encode,
     expand_dates,
+    remark_giveaways,
     remark_left_out,
     remark_many_values,
 )
@@ -67,6 +68,7 @@ def load(
     if not chosen:
         raise ValueError(f"{path}: no column is left to predict from apart from the targets {', '.join(targets)}.")
     remark_many_values(chosen, remark)
+    remark_giveaways(chosen, main, targets[main], remark)
     inputs = partial(encode, expand_dates(chosen, remark))
     return Examples(path.name.removesuffix(table_suffix(path)), targets, inputs)
 

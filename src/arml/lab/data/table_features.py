@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from arml.lab.data.table_columns import Column, Remark, distinct_values, is_date, is_text, name_columns
+from arml.lab.data.targets import Target
 
 # scikit-learn is imported where it is used, so that image data sets do not need it.
 if TYPE_CHECKING:
@@ -111,6 +112,30 @@ def remark_many_values(columns: Mapping[str, Column], remark: Remark) -> None:
             f"{name_columns(list(many))} {verb} {count} different texts: the {MOST_VALUES - 1} most frequent become "
             "inputs, and one input stands for all others."
         )
+
+
+def remark_giveaways(columns: Mapping[str, Column], main: str, target: Target, remark: Remark) -> None:
+    """A line about columns that tell the answer of the main target in every labelled row."""
+    told = [name for name, column in columns.items() if _tells(column, target)]
+    if told:
+        remark(
+            f"{name_columns(told)}: an input that tells {main!r} in every labelled row. If it is not known when "
+            "predicting, the errors below are too good: make it a task with --aux, or name the inputs with --features."
+        )
+
+
+def _tells(column: Column, target: Target) -> bool:
+    """Whether each value goes with one class only, and there are no more values than classes; or numbers on a line."""
+    present = target.present.numpy()
+    mine, answers = column[present], target.values.numpy()[present]
+    if len(answers) < LEAST_ROWS or is_date(column):
+        return False
+    if target.is_numeric:
+        if is_text(column) or np.isnan(mine).any() or is_constant(mine):
+            return False
+        return bool(abs(np.corrcoef(mine, answers)[0, 1]) > 1 - 1e-9)
+    pairs = set(zip(mine.tolist(), answers.tolist(), strict=True))
+    return len(pairs) == len({value for value, _ in pairs}) <= len(target.classes)
 
 
 def encode(columns: Mapping[str, Column], train: Tensor) -> Tensor:

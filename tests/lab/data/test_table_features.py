@@ -108,8 +108,8 @@ def test_an_input_that_is_the_answer_in_other_words_is_named():
         row=np.arange(ROWS, dtype=float),
     )
     assert lines == [
-        "Columns 'status', 'later', 'number': an input that tells 'sold' in every labelled row. If it is not known when "
-        "predicting, the errors below are too good: make it a task with --aux, or name the inputs with --features."
+        "Columns 'status', 'later', 'number': an input that tells 'sold' in every labelled row. If it is not known "
+        "when predicting, the errors below are too good: make it a task with --aux, or name the inputs with --features."
     ]
 
 

@@ -58,8 +58,11 @@ def test_a_compare_has_a_line_for_the_oracle(tmp_path):
         "uniform",
         "arml",
     ]
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "compare-dg-digits.json").symlink_to(tmp_path / "precious")
     done = arml(*words, "--without", "misleading", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
+    assert (tmp_path / "precious").read_text() == "mine", "tables are not written through links"
     table = json.loads((tmp_path / "compare-dg-digits.json").read_text())
     lines = [tuple(row["line"].values()) for row in table]
     assert lines == [

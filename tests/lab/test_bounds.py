@@ -12,6 +12,8 @@ OPTIONS = [
     *[("train", "mlc", option) for option in ("--batch-main", "--batch-aux", "--image-size", "--steps", "--every")],
     *[("train", "dg", f"--{name}-every") for name in ("evaluate", "record", "checkpoint")],
     *[("train", "ssl", option) for option in ("--window", "--threads")],
+    *[("train", "dg", option) for option in ("--lr", "--weight-lr", "--momentum", "--lr-drop", "--weight-decay")],
+    *[("train", "mlc", option) for option in ("--temperature", "--aux-scale", "--bn-momentum")],
     *[("compare", "ssl", option) for option in ("--seeds", "--workers")],
     *[("suite", option) for option in ("--seeds", "--workers", "--steps")],
     *[("demo", option) for option in ("--seeds", "--workers")],

@@ -17,6 +17,7 @@ from arml.lab.engines import EngineSettings, Local, OnRay
 from arml.lab.experiments.leave_one_out import leave_one_out_runs
 from arml.lab.hardware import choose_device
 from arml.lab.run import Run, fit_file_name
+from arml.lab.run_folder import write_whole
 from arml.lab.runs_root import RunsRoot, open_root
 from arml.lab.sweep import Outcome, run_all
 from arml.lab.trace import Recorded, read
@@ -73,7 +74,7 @@ def _show(command: Compare[Run, Any], base: Run, root: RunsRoot, outcomes: Seque
     finished = tables(recorded, [outcome.run for outcome in outcomes if outcome.failure is not None])
     print_tables(finished, console, paper=command.paper, protocol=f"--preset {command.preset}")
     name = f"{fit_file_name(f'compare-{base.setting}-{base.subject().dataset}')}.json"
-    (root.local / name).write_text(json.dumps(as_json(finished), indent=1))
+    write_whole(root.local / name, json.dumps(as_json(finished), indent=1).encode())
     root.push_file(name)
     say(console, f"tables in {root}/{name}, one record per run in {root}; a page: arml report {root}")
     say(console, "")

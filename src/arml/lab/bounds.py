@@ -7,9 +7,12 @@ MOST_STEPS = 10**8
 MOST_IN_BATCH = 2**16
 MOST_FEATURES, MOST_LAYERS = 2**14, 1000
 """Features of a layer and layers of a network."""
+MOST_RATE = 10**6
 LARGEST = {
     "seed": 2**63 - 1,
     "image_size": 1024,
+    **dict.fromkeys(("momentum", "bn_momentum", "lr_drop"), 1),
+    **dict.fromkeys(("lr", "weight_lr", "weight_decay", "temperature", "aux_scale"), MOST_RATE),
     **dict.fromkeys(("steps", "every", "window", "evaluate_every", "record_every", "checkpoint_every"), MOST_STEPS),
 }
 

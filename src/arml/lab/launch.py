@@ -13,7 +13,7 @@ from arml.lab.hardware import choose_device
 from arml.lab.journal import Watch
 from arml.lab.processes import join_processes, present_processes, wait_for_all
 from arml.lab.run import Run
-from arml.lab.run_folder import FAILURE, RECORD, is_done
+from arml.lab.run_folder import FAILURE, RECORD, is_done, write_whole
 from arml.lab.runs_root import RunsRoot, open_root
 from arml.lab.shortage import explain_shortages
 from arml.lab.stopping import Stop
@@ -98,5 +98,5 @@ def train_in_worker(
                 train(run, parts, folder, resume=True, stop=stop, after_checkpoint=lambda: root.push(folder.name))
         if caught:
             texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in caught)
-            (folder / "warnings.txt").write_text("\n".join(texts) + "\n")
+            write_whole(folder / "warnings.txt", ("\n".join(texts) + "\n").encode())
             root.push(folder.name)

@@ -35,7 +35,7 @@ def test_the_saving_is_paired_seed_by_seed(topic):
     """A decade of labels is 10 points: log10 of the ratios is -1, -0.999, -0.996, with s = 0.00208 and t = 4.303."""
     assert labels_needed_by_seed(topic, UNIFORM, 25.0)[0].labels == pytest.approx(10**2.5)
     assert labels_needed_by_seed(topic, ARML, 25.0)[0].labels == pytest.approx(10**1.5)
-    share = saving(topic, ARML, 25.0)
+    share = saving(topic, ARML, 25.0, UNIFORM)
     assert share.n == 3
     assert share.mean == pytest.approx(0.1, rel=0.02)
     assert share.low < 0.1 < share.high < 0.11

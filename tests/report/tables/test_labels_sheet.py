@@ -6,6 +6,7 @@ from report.made_reports import compare
 from arml.lab.run_kinds import Domains
 from arml.report.data.topics import middle_level, topics
 from arml.report.tables.labels_sheet import labels_sheet
+from arml.report.tables.saving_sentences import saving_sentences
 
 
 def test_levels_that_are_not_reached_are_marked(topic):
@@ -51,3 +52,21 @@ def test_lines_that_use_no_label_need_none(tmp_path):
     assert rows.pop("Sources only (Baseline) + ARML") == ["2.24", "", "1 of 1"]
     assert rows.pop("Joint training (JT), uniform weights") == ["2.24", "", "1 of 1"]
     assert list(rows.values()) == [no_label] * 4
+
+
+def test_the_main_task_alone_is_a_yardstick_of_its_own(tmp_path):
+    """On straight lines over log(shots) from 1 to 100, 10 points are a factor of 10: 1, 10 ** 0.5 and 10 shots."""
+    write_shots(tmp_path, "main_only", "uniform", {1: 60.0, 100: 40.0})
+    write_shots(tmp_path, "jt", "uniform", {1: 55.0, 100: 35.0})
+    write_shots(tmp_path, "jt", "arml", {1: 52.5, 100: 32.5})
+    (found,) = topics(compare(tmp_path))
+    sheet = labels_sheet(found, 50.0)
+    assert sheet.headings[2:4] == ("share of what uniform needs", "share of what main only needs")
+    rows = {row[0].text: [cell.text for cell in row[1:]] for row in sheet.rows}
+    assert rows["Main task only"] == ["10", "", "", "1 of 1"]
+    assert rows["Joint training (JT), uniform weights"] == ["3.16", "", "31.6 %", "1 of 1"]
+    assert rows["Joint training (JT) + ARML"] == ["1.78", "56.2 %", "17.8 %", "1 of 1"]
+    assert [sentence.split(",")[0] for sentence in saving_sentences(found, 50.0)] == [
+        "Joint training (JT) + ARML needs 56.2 % of the labels that uniform weights need for an error of 50.00 %",
+        "Joint training (JT) + ARML needs 17.8 % of the labels that the main task alone needs for an error of 50.00 %",
+    ]

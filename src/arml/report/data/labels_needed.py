@@ -1,4 +1,4 @@
-"""How many labels a line needs to reach an error, and what share that is of what equal weights need."""
+"""How many labels a line needs to reach an error, and what share that is of what another line needs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -68,18 +68,19 @@ def labels_needed_by_seed(topic: Topic, line: Line, level: float) -> dict[int, L
     return {seed: labels_needed(errors, level) for seed, errors in several.items()}
 
 
-def paired_labels_needed(topic: Topic, line: Line, level: float) -> list[tuple[LabelsNeeded, LabelsNeeded]]:
-    """Labels that the line and equal weights need, on seeds that have both; empty if equal weights use no labels."""
-    reference = topic.reference[line]
+def paired_labels_needed(
+    topic: Topic, line: Line, level: float, reference: Line
+) -> list[tuple[LabelsNeeded, LabelsNeeded]]:
+    """Labels that the line and the reference need, on seeds that have both; empty if the reference uses no labels."""
     if reference not in topic.errors or not uses_labels(reference):
         return []
     ours, theirs = (labels_needed_by_seed(topic, one, level) for one in (line, reference))
     return [(ours[seed], theirs[seed]) for seed in ours if seed in theirs]
 
 
-def saving(topic: Topic, line: Line, level: float) -> GeometricMean | None:
-    """Labels the line needs as a share of what equal weights need, on seeds for which both are known."""
-    both = paired_labels_needed(topic, line, level)
+def saving(topic: Topic, line: Line, level: float, reference: Line) -> GeometricMean | None:
+    """Labels the line needs as a share of what the reference needs, on seeds for which both are known."""
+    both = paired_labels_needed(topic, line, level, reference)
     known = [(ours, theirs) for ours, theirs in both if ours.is_known() and theirs.is_known()]
     return geometric_mean([(ours.labels or 1) / (theirs.labels or 1) for ours, theirs in known])
 

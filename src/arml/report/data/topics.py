@@ -8,7 +8,7 @@ from typing import NamedTuple
 from arml.lab.run import Line, Subject
 from arml.report.data.comparison import Comparison
 from arml.report.data.summary import Summary, summarise
-from arml.report.titles import order, uses_labels
+from arml.report.titles import MAIN_ONLY, order, uses_labels
 
 
 class Topic(NamedTuple):
@@ -22,6 +22,10 @@ class Topic(NamedTuple):
     reference: dict[Line, Line]
     error_limit: float
     """The largest possible error."""
+
+    def main_only_line(self) -> Line | None:
+        """The line that sees the main task alone, if it was run."""
+        return next((line for line in self.errors if line.learner in MAIN_ONLY), None)
 
     def mean_errors(self, line: Line) -> dict[float, Summary]:
         """The mean error over seeds, with its interval, at each number of labels."""

@@ -15,17 +15,19 @@ NEEDED_FORMULA = (
     "the logarithm"
 )
 SAVING_FORMULA = (
-    "share: labels needed / labels needed with equal weights, for each seed that reaches the error with both; then the "
+    "share: labels needed / labels that the other line needs, for each seed that reaches the error with both; then the "
     "geometric mean over seeds and exp of the 95 % interval by Student's t of the logarithm of the ratio"
 )
 
 
 def labels_sheet(topic: Topic, level: float) -> Sheet:
     """Labels needed and share of labels, line by line."""
+    alone = topic.main_only_line()
+    shares = ("share of what uniform needs", *(["share of what main only needs"] if alone is not None else []))
     return Sheet(
         f"Labels needed for an error of {level:.2f} %: {topic_title(topic.subject)}",
-        ("", "labels needed", "share of what uniform needs", "seeds that reach it"),
-        tuple(_row(topic, line, level) for line in topic.errors),
+        ("", "labels needed", *shares, "seeds that reach it"),
+        tuple(_row(topic, line, level, alone) for line in topic.errors),
         (NEEDED_FORMULA, SAVING_FORMULA, _labels_note(topic.labels)),
     )
 
@@ -37,19 +39,26 @@ def _labels_note(labels: Sequence[float]) -> str:
     return f"labels tried: {', '.join(names.values())}{no_place}"
 
 
-def _row(topic: Topic, line: Line, level: float) -> tuple[Cell, ...]:
+def _row(topic: Topic, line: Line, level: float, alone: Line | None) -> tuple[Cell, ...]:
+    references = [topic.reference[line], *([alone] if alone is not None else [])]
     if not uses_labels(line):
-        return text(line_title(line)), text("uses no label of the target"), text(""), text("")
+        return text(line_title(line)), text("uses no label of the target"), *[text("")] * (1 + len(references))
     found = labels_needed_by_seed(topic, line, level)
     known = geometric_mean([one.labels or 1 for one in found.values() if one.is_known()])
-    share = None if line == topic.reference[line] else saving(topic, line, level)
     reached = sum(one.labels is not None for one in found.values())
     return (
         text(line_title(line)),
         Cell(known.format(), known.mean) if known else text(_bound(found)),
-        Cell(share.format(100, " %") + ("*" if share.excludes_one() else ""), share.mean) if share else text(""),
+        *(_share(topic, line, level, reference) for reference in references),
         Cell(f"{reached} of {len(found)}", reached),
     )
+
+
+def _share(topic: Topic, line: Line, level: float, reference: Line) -> Cell:
+    share = None if line == reference else saving(topic, line, level, reference)
+    if share is None:
+        return text("")
+    return Cell(share.format(100, " %") + ("*" if share.excludes_one() else ""), share.mean)
 
 
 def _bound(found: Mapping[int, LabelsNeeded]) -> str:

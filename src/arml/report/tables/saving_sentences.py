@@ -1,23 +1,35 @@
 """What ARML saves in labels, in sentences that claim no more than the interval allows."""
 
 from arml.lab.run import Line
-from arml.report.data.labels_needed import paired_labels_needed, saving
+from arml.report.data.labels_needed import GeometricMean, paired_labels_needed, saving
 from arml.report.data.topics import Topic
 from arml.report.titles import ARMLS, line_title, uses_labels
 
 
 def saving_sentences(topic: Topic, level: float) -> list[str]:
-    """A sentence for each line with a variant of ARML."""
+    """A sentence for each line with a variant of ARML against uniform weights, and one against the main task alone."""
     lines = [line for line in topic.errors if line.method in ARMLS and not line.variant]
-    return [_sentence(topic, line, level) for line in lines]
+    against_uniform = [_sentence(topic, line, level) for line in lines]
+    alone = topic.main_only_line()
+    if alone is None:
+        return against_uniform
+    shares = {line: saving(topic, line, level, alone) for line in lines}
+    return against_uniform + [
+        _compare(line, share, level, "the main task alone needs") for line, share in shares.items() if share is not None
+    ]
 
 
 def _sentence(topic: Topic, line: Line, level: float) -> str:
-    name, share = line_title(line), saving(topic, line, level)
+    share = saving(topic, line, level, topic.reference[line])
     if share is None:
-        return f"{name}: {_why_no_share(topic, line, level)}, so no share can be given."
+        return f"{line_title(line)}: {_why_no_share(topic, line, level)}, so no share can be given."
+    return _compare(line, share, level, "uniform weights need")
+
+
+def _compare(line: Line, share: GeometricMean, level: float, others_need: str) -> str:
     needs = (
-        f"{name} needs {share.format(100, ' %')} of the labels that uniform weights need for an error of {level:.2f} %"
+        f"{line_title(line)} needs {share.format(100, ' %')} of the labels that {others_need} for an error of "
+        f"{level:.2f} %"
     )
     if share.n < 2:
         return f"{needs}, on one seed: that establishes nothing."
@@ -32,7 +44,7 @@ _ENOUGH_FOR = {(True, True): "both", (True, False): "it", (False, True): "unifor
 def _why_no_share(topic: Topic, line: Line, level: float) -> str:
     if not uses_labels(topic.reference[line]):
         return "with uniform weights it uses no label of the target"
-    both = paired_labels_needed(topic, line, level)
+    both = paired_labels_needed(topic, line, level, topic.reference[line])
     if not both:
         return "no seed was run with it and with uniform weights at two numbers of labels"
     reached = [pair for pair in both if all(one.labels is not None for one in pair)]

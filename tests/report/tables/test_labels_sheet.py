@@ -63,7 +63,7 @@ def test_the_main_task_alone_is_a_yardstick_of_its_own(tmp_path):
     sheet = labels_sheet(found, 50.0)
     assert sheet.headings[2:4] == ("share of what uniform needs", "share of what main only needs")
     rows = {row[0].text: [cell.text for cell in row[1:]] for row in sheet.rows}
-    assert rows["Main task only"] == ["10", "", "", "1 of 1"]
+    assert rows["Main task only"] == ["10", "316 %", "", "1 of 1"]
     assert rows["Joint training (JT), uniform weights"] == ["3.16", "", "31.6 %", "1 of 1"]
     assert rows["Joint training (JT) + ARML"] == ["1.78", "56.2 %", "17.8 %", "1 of 1"]
     assert [sentence.split(",")[0] for sentence in saving_sentences(found, 50.0)] == [

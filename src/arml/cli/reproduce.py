@@ -99,7 +99,8 @@ def _describe(artefact: Artefact, plan: Plan, command: Reproduce) -> list[str]:
     if command.steps is not None or plan.unmeasured:
         duration = "not measured at this size: the bar shows what is left after the first runs"
     else:
-        duration = f"about {format_duration(seconds)} with {command.engine.workers} processes on idle cores"
+        processes = "1 process" if command.engine.workers == 1 else f"{command.engine.workers} processes"
+        duration = f"about {format_duration(seconds)} with {processes} on idle cores"
     return [
         artefact.title,
         artefact.question,
@@ -128,13 +129,14 @@ def _show(
 ) -> None:
     """The tables beside the paper's figures, the answer at the end, and the page if one is asked for."""
     report = _report(outcomes)
+    written = []
+    if command.results is not None:  # first: whoever reads the output may stop reading
+        name = f"{command.artefact}-{command.scale}"
+        written.append(write_results(report, command.results, name, f"{artefact.title}. {artefact.question}", origin))
     print_sheets([sheet for section in report.sections for sheet in section.sheets if sheet.brief], console)
     say(console, *(sentence for section in report.sections for sentence in section.sentences), "")
     print_answers([answer.text for answer in report.answers], console)
-    if command.results is not None:
-        name = f"{command.artefact}-{command.scale}"
-        path = write_results(report, command.results, name, f"{artefact.title}. {artefact.question}", origin)
-        say(console, f"results in {path}")
+    say(console, *(f"results in {path}" for path in written))
     say(console, f"one record per run in {command.out}; a page: arml report {command.out} --paper")
 
 

@@ -11,7 +11,7 @@ from arml.connection import Connection
 from arml.gradients.auto import Auto
 from arml.gradients.backward import Engine, TaskLosses, record_touched, take_unit_directions
 from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
-from arml.gradients.measure import alignment, gram, norms
+from arml.gradients.measure import alignment, gram, lengths, norms
 from arml.gradients.shared import Shared, is_read_anew, keep_readable, parameters_by_name, parameters_of_layer
 from arml.gradients.signals import Signals
 from arml.gradients.sketch import TaskProducts, measure_tasks
@@ -96,6 +96,12 @@ class Observer:
                 return None
             usable = usable & finite
         return None
+
+    def measure_lengths(self, losses: TaskLosses, scale: Tensor, usable: Tensor) -> Tensor:
+        """About how long the gradient of each task is, times ``scale``, [1 + K]; 0 for tasks that are not usable."""
+        factor = read_scale(self.loss_scale)
+        given = [factor * loss for loss in leave_out(losses, usable)]
+        return scale * to_memory(lengths(given, self.read_shared())) / factor
 
     def add_to_round(self, rounds: Rounds, known: Signals, losses: TaskLosses, scale: Tensor) -> None:
         """Adds to the round the tasks of this batch that it has not met yet."""

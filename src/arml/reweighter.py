@@ -26,7 +26,7 @@ from arml.rounds import Rounds
 from arml.schedule import Constant, Growing, check_whole
 from arml.state import fill, fill_progress, name_parts, read_state
 from arml.together import Processes, check_not_sharded, describe
-from arml.units import Sizes, find_units, no_sizes, remember_sizes
+from arml.units import Lengths, find_units, no_lengths, remember_lengths
 from arml.watch import Watchers, draw_bars, html_bars
 
 
@@ -34,7 +34,7 @@ class Reweighter(nn.Module):
     """Learns how much each auxiliary loss counts, inside the caller's training loop.
 
     Returns ``main + share * sum_k weight_k * unit_k * aux_scale * aux_k``. The weights are chosen by ``method``. The
-    share is 1, or ``fade`` lets it fall over the run. ``units`` bring losses to one size; else they are 1. The caller
+    share is 1, or ``fade`` lets it fall over the run. ``units`` bring losses to one scale; else they are 1. The caller
     still calls ``backward()`` and does everything after it.
 
     >>> trunk, head, rotation = nn.Linear(3, 2), nn.Linear(2, 1), nn.Linear(2, 1)
@@ -80,8 +80,9 @@ class Reweighter(nn.Module):
             shared: what all tasks go through: a module, its parameters, or ``shared_parameters(model, "trunk")``.
             every: calls between two measurements of gradients, a constant or a ``Growing`` schedule; ``None``: the
                 schedule of the method. Methods that need no gradients are updated at every call.
-            units: whether every auxiliary loss is brought to the size of the main loss, so that weights do not depend
-                on the scale of losses; ``None``: if the method needs it, as the recommended one does.
+            units: whether every auxiliary loss is brought to the scale of the main loss, by the lengths of their
+                gradients, so that weights do not depend on it; ``None``: if the method needs it, as the recommended
+                one does.
             aux_scale: multiplies every auxiliary loss before anything else sees it.
             train_on_main: if ``False``, the main loss only steers the weights and is not part of the result.
             fade: lets the auxiliary part fall to 0 over the run, such as ``LinearFade(until=0.8, total=1000)``;
@@ -112,12 +113,12 @@ class Reweighter(nn.Module):
         # On the CPU, also when the model is made under torch.device("meta") or another default device.
         like = torch.zeros(1 + len(self.tasks), dtype=torch.float64, device="cpu")
         self._weights, self._memory = method.update(method.init(like), Signals(like, present=like.bool()))
-        self._set_sizes(no_sizes(like))
+        self._set_lengths(no_lengths(like))
         self._keep(initial_state(self._weights))
         self._rounds = Rounds(like)
         self._steps, self._calls, self._calls_to_wait = 0, 0, 0
         self._processes, self._counts_examples = Processes(process_group), False
-        if self._measures_gradients():
+        if self._measures_gradients() or self.units:
             check_not_sharded(self._observer.measured, *self._observer.modules)
 
     @property
@@ -344,12 +345,11 @@ class Reweighter(nn.Module):
     def _learn(self, batch: Batch) -> None:
         """Counts the call, and updates the weights if it is time."""
         self._rounds.notice(batch.measured)
-        if self._is_update_due():
-            self._calls_to_wait = 0
+        is_due = self._is_update_due()
+        self._calls_to_wait = 0 if self._calls_to_wait <= 1 else self._calls_to_wait - 1
+        if is_due:
             with self._processes():
                 self._update(batch)
-        else:
-            self._calls_to_wait -= 1
         self._calls += 1
 
     def _is_update_due(self) -> bool:
@@ -358,7 +358,7 @@ class Reweighter(nn.Module):
     def _agree(self, num_examples: int | None) -> None:
         """Once: raises, on all processes, unless their updates will match."""
         measured, modules = self._observer.read_shared(), self._observer.modules
-        if self._measures_gradients():
+        if self._measures_gradients() or self.units:
             check_not_sharded(measured, *modules)
         self._counts_examples = num_examples is not None
         facts = {
@@ -392,15 +392,25 @@ class Reweighter(nn.Module):
                 "every process, or never."
             )
 
-    def _set_sizes(self, sizes: Sizes) -> None:
-        """Keeps the sizes of the losses, and what follows from them: the factor on every loss, [1 + K]."""
-        self._sizes = sizes
+    def _measure_units(self, losses: Sequence[Tensor], scale: Tensor, usable: Tensor) -> None:
+        """Measures the gradients' lengths, where that is due or a task is met for the first time."""
+        is_new = usable & (self._lengths.number == 0)
+        if not bool((usable if self._calls_to_wait == 0 else is_new).any()):
+            return
+        new = self._observer.measure_lengths(losses, scale, usable)
+        self._set_lengths(remember_lengths(self._lengths, new, usable & new.isfinite()))
+        if not self._measures_gradients():
+            self._calls_to_wait = self._schedule.after(self._calls)
+
+    def _set_lengths(self, lengths: Lengths) -> None:
+        """Keeps the lengths of the gradients, and what follows from them: the factor on every loss, [1 + K]."""
+        self._lengths = lengths
         # All losses are scaled at once, here and where they are measured: K products would add K nodes to every graph.
-        self._scale = torch.full_like(sizes.number, self.aux_scale)
+        self._scale = torch.full_like(lengths.number, self.aux_scale)
         self._scale[0] = 1
         self._rescaled = self.aux_scale != 1 or self.units
         if self.units:
-            self._scale = self._scale * find_units(sizes)
+            self._scale = self._scale * find_units(lengths)
         self._scale_numbers: list[float] = self._scale.tolist()
 
     def _factors(self, counts: Mapping[str, float] | None = None) -> list[float]:
@@ -428,7 +438,7 @@ class Reweighter(nn.Module):
         present, values = everywhere.present, to_memory(everywhere.values)
         usable = present & self._observer.find_finite(everywhere.values)
         if self.units:
-            self._set_sizes(remember_sizes(self._sizes, values, usable))
+            self._measure_units(local, to_memory(everywhere.scale), usable)
         if self.method.needs().outputs:
             self._observer.outputs.look_at(batch.measured, everywhere.values.device)
         scale, values = to_memory(everywhere.scale) * self._scale, torch.where(usable, values * self._scale, 0.0)
@@ -490,7 +500,7 @@ class Reweighter(nn.Module):
             "calls": self._calls,
             "calls_to_wait": self._calls_to_wait,
             "weights": self._weights,
-            "sizes": name_parts(self._sizes),
+            "lengths": name_parts(self._lengths),
             "memory": name_parts(self._memory),
             "convergence": name_parts(self._window_state),
             "round": name_parts(self._rounds.now),
@@ -512,7 +522,7 @@ class Reweighter(nn.Module):
         if self.convergence is None and self.converged:
             self.reset()
         # What older formats lack, and what counts positions of tasks that have changed, begins again.
-        self._set_sizes(fill(no_sizes(self._weights), saved.get("sizes", {})))
+        self._set_lengths(fill(no_lengths(self._weights), saved.get("lengths", {})))
         self._observer.outputs.restore(saved.get("outputs", {}))
         in_place = saved["tasks"] == list(self.tasks)
         if in_place and "round" in saved:

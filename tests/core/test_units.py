@@ -1,4 +1,4 @@
-"""Losses are brought to the size of the main loss."""
+"""Losses are brought to the scale of the main loss."""
 
 import copy
 import math
@@ -6,10 +6,12 @@ import math
 import pytest
 import torch
 from core.test_reweighter import TASKS, Net, train
+from torch.nn import functional as F
 from torch.testing import assert_close
 
 from arml import ARML, Agreement, LinearFade, Reweighter, Uniform
-from arml.units import LARGEST, MEMORY, find_units, no_sizes, remember_sizes
+from arml.packing import unpack
+from arml.units import LARGEST, MEMORY, find_units, no_lengths, remember_lengths
 
 
 def numbers(*values):
@@ -17,23 +19,26 @@ def numbers(*values):
 
 
 def units_after(*rows):
-    """The units after updates with these losses; ``None``: not usable."""
-    sizes = no_sizes(torch.zeros(len(rows[0]), dtype=torch.float64))
+    """The units after updates with gradients of these lengths; ``None``: not usable."""
+    lengths = no_lengths(torch.zeros(len(rows[0]), dtype=torch.float64))
     for row in rows:
-        losses = numbers(*[math.nan if loss is None else loss for loss in row])
-        sizes = remember_sizes(sizes, losses, losses.isfinite())
-    return find_units(sizes)
+        new = numbers(*[math.nan if length is None else length for length in row])
+        lengths = remember_lengths(lengths, new, new.isfinite())
+    return find_units(lengths)
+
+
+def length_of(loss, layer):
+    """Of its gradient on one layer, by the book."""
+    return torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(layer.parameters()), retain_graph=True)]).norm()
 
 
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
         ([(2, 4, 0.5)], (1, 0.5, 4)),
-        ([(2, -4, 0.5)], (1, 0.5, 4)),
-        ([(-2, 4, 0.5)], (1, 0.5, 4)),
         # Means of 1.95 updates: (0.95 * 2 + 4) / 1.95 for the main task.
         ([(2, 4, 1), (4, 4, 3)], (1, (0.95 * 2 + 4) / (0.95 * 4 + 4), (0.95 * 2 + 4) / (0.95 + 3))),
-        # Unknown sizes, and sizes of 0.
+        # Unknown lengths, and lengths of 0.
         ([(2, None, 0)], (1, 1, 1)),
         ([(None, 4, 1)], (1, 1, 1)),
         ([(0, 4, 1)], (1, 1, 1)),
@@ -46,21 +51,103 @@ def test_units(rows, expected):
     assert_close(units_after(*rows), numbers(*expected))
 
 
-def test_old_sizes_are_forgotten():
+def test_old_lengths_are_forgotten():
     unit = units_after((1, 1), *[(1, 100)] * 4 * MEMORY)[1]
     assert 0.01 < unit < 0.0103
 
 
 @pytest.mark.parametrize("method", [Uniform(), ARML(), Agreement()], ids=repr)
 def test_every_method_can_have_units(method):
-    """The first update sees every auxiliary loss as large as the main one, and so does the sum."""
+    """The first update sees every auxiliary gradient as long as the main one on the last layer, and so does the sum."""
     net = Net()
     reweighter = Reweighter(method, TASKS, net.trunk, units=True, aux_scale=0.5, fade=LinearFade(4))
     main, aux = net.losses()
     loss = reweighter(main, aux)
-    assert_close(loss, main * (1 + 0.5 * sum(reweighter.weights.values())))
+    units = {name: length_of(main, net.trunk[-1]) / length_of(aux[name], net.trunk[-1]) for name in TASKS}
+    assert_close(loss, main + 0.5 * sum(reweighter.weights[name] * units[name] * aux[name] for name in TASKS))
     if reweighter.signals is not None and reweighter.signals.present is not None:
-        assert_close(reweighter.signals.losses, main.detach() * numbers(1, *[0.5] * len(TASKS)))
+        seen = torch.stack([main, *(0.5 * units[name] * aux[name] for name in TASKS)]).detach()
+        assert_close(reweighter.signals.losses, seen)
+
+
+def test_neither_a_factor_nor_an_offset_on_a_loss_changes_what_is_learned():
+    histories = []
+    for factor, offset in ((1, 0), (1e3, 0), (1e-3, 0), (1, -5), (1, 5)):
+        torch.manual_seed(0)
+        net = Net()
+        reweighter, optimizer = Reweighter(tasks=TASKS, shared=net.trunk), torch.optim.SGD(net.parameters(), lr=0.1)
+        for _ in range(12):
+            main, aux = net.losses()
+            loss = reweighter(main, {**aux, "b": factor * aux["b"] + offset})
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        histories.append(torch.cat([p.detach().flatten() for p in net.trunk.parameters()]))
+    for other in histories[1:]:
+        assert_close(other, histories[0], rtol=1e-9, atol=1e-9)
+
+
+def test_a_loss_near_0_by_nature_is_not_blown_up():
+    """1 - cosine of two nearly equal vectors: its size says 0, its gradient what a step would take."""
+    torch.manual_seed(0)
+    net = Net(["views"])
+    reweighter = Reweighter(tasks=["views"], shared=net.trunk)
+    features, other = net.trunk(net.x), net.trunk(net.x + 0.3 * torch.randn_like(net.x))
+    views = (1 - F.cosine_similarity(other, features.detach())).mean()
+    main = F.mse_loss(net.heads["main"](features), net.y["main"])
+    reweighter(main, {"views": views})
+    expected = length_of(main, net.trunk[-1]) / length_of(views, net.trunk[-1])
+    assert reweighter.factors["views"] == pytest.approx(float(expected))
+    assert expected < 0.5 * main / views
+
+
+def test_a_task_that_leaves_the_trunk_early_is_measured_where_it_leaves():
+    torch.manual_seed(0)
+    net = Net(["early"])
+    early = torch.nn.Linear(8, 1, dtype=torch.float64)
+    reweighter = Reweighter(tasks=["early"], shared=net.trunk)
+
+    def losses():
+        hidden = net.trunk[1](net.trunk[0](net.x))
+        return F.mse_loss(net.heads["main"](net.trunk[2](hidden)), net.y["main"]), early(hidden).square().mean()
+
+    main, aux = losses()
+    reweighter(main, {"early": aux})
+    where = torch.nn.ModuleList([net.trunk[0], net.trunk[2]])
+    assert reweighter.factors["early"] == pytest.approx(float(length_of(main, where) / length_of(aux, net.trunk[0])))
+
+
+def test_a_method_without_gradients_measures_units_on_the_schedule():
+    net = Net()
+    reweighter, seen = Reweighter(Uniform(), TASKS, net.trunk, units=True, every=5), []
+    for _ in range(12):
+        main, aux = net.losses()
+        reweighter(main, aux)
+        seen.append(float(reweighter._lengths.number[0]))
+    assert seen == [*[1] * 5, *[1.95] * 5, *[1 + 0.95 * 1.95] * 2]
+
+
+def test_a_task_that_comes_late_is_measured_at_once():
+    net = Net()
+    reweighter = Reweighter(Uniform(), TASKS, net.trunk, units=True, every=5)
+    main, aux = net.losses()
+    reweighter(main, {name: aux[name] for name in TASKS[1:]})
+    assert reweighter.factors[TASKS[0]] == 1
+    reweighter(*net.losses())
+    assert reweighter.factors[TASKS[0]] != 1
+
+
+def test_a_state_of_losses_in_place_of_lengths_is_not_read():
+    """Older versions kept sizes of losses."""
+    net = Net()
+    reweighter = Reweighter(tasks=TASKS, shared=net.trunk)
+    train(net, reweighter, 3)
+    state = unpack(reweighter.get_extra_state())
+    state["sizes"] = state.pop("lengths")
+    other = Reweighter(tasks=TASKS, shared=net.trunk)
+    other.set_extra_state(state)
+    assert not other._lengths.number.any()
+    assert other.weights == reweighter.weights
 
 
 def test_factors_are_what_losses_are_multiplied_by():
@@ -103,7 +190,7 @@ def test_a_loss_that_is_not_finite_leaves_its_unit_alone():
     main, aux = net.losses()
     with pytest.warns(UserWarning, match="The loss or gradient of 'b' is not finite"):
         reweighter(main, {**aux, "b": aux["b"] * math.inf})
-    assert reweighter._sizes.number.tolist() == [*[1 + 0.95 + 0.95**2] * 2, 1.95, *[1 + 0.95 + 0.95**2] * 2]
+    assert reweighter._lengths.number.tolist() == [*[1 + 0.95 + 0.95**2] * 2, 1.95, *[1 + 0.95 + 0.95**2] * 2]
     assert math.isfinite(reweighter.factors["b"])
     assert before["b"] > 0
 

@@ -69,6 +69,21 @@ def norms(losses: Tensor | TaskLosses, shared: Shared) -> Tensor:
         return backward.gradient_norms(scalars, trainable)
 
 
+def lengths(losses: Tensor | TaskLosses, shared: Shared) -> Tensor:
+    """:func:`norms` on the last shared layer only, [1 + K]: no backward pass goes through the whole network.
+
+    >>> theta = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> lengths(torch.stack([(3 * theta[0] + 4 * theta[1]), theta[0] ** 2]), [theta])
+    tensor([5., 2.])
+    """
+    scalars, trainable = _scalars(losses), _trainable(shared)
+    if not trainable:
+        return scalars[0].new_zeros(len(scalars))
+    with torch.autocast(scalars[0].device.type, enabled=False):
+        check_compiled(scalars, trainable)
+        return backward.lengths_next_to_losses(scalars, trainable)
+
+
 def _scalars(losses: Tensor | TaskLosses) -> TaskLosses:
     scalars = list(losses) if not isinstance(losses, Tensor) or losses.ndim else [losses]
     shapes = [tuple(loss.shape) for loss in scalars]

@@ -29,7 +29,9 @@ def units_after(*rows):
 
 def length_of(loss, layer):
     """Of its gradient on one layer, by the book."""
-    return torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(layer.parameters()), retain_graph=True)]).norm()
+    return torch.cat(
+        [g.flatten() for g in torch.autograd.grad(loss, list(layer.parameters()), retain_graph=True)]
+    ).norm()
 
 
 @pytest.mark.parametrize(

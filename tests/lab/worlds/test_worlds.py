@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
+from arml.lab.models.network import Network
 from arml.lab.worlds import WORLDS
 from arml.lab.worlds.image_worlds import ImageTask, make_digits
 from arml.lab.worlds.pools import TablePool, original_digits, original_mnist, yeast_genes
@@ -108,6 +110,29 @@ def test_pretext_tasks_have_heads_of_their_own_and_turns_are_right():
         [row.reshape(8, 8).rot90(-int(k)) for row, k in zip(turn.x, turn.target.values, strict=True)]
     ).flatten(1)
     assert hashes(upright) <= pool
+
+
+@pytest.mark.parametrize("is_flat", [True, False])
+def test_views_are_noisy_images_and_the_plain_ones_with_a_loss_near_0(is_flat):
+    tasks = {"views": ImageTask("noisy", "views", amount=200), "half": ImageTask("noisy", "views", scale=0.5)}
+    views, half = make_digits(tasks, "dev", is_flat, 20, seed=0).aux.values()
+    assert views.x.shape == views.target.values.shape == (200, *((64,) if is_flat else (1, 8, 8)))
+    apart = views.x - views.target.values
+    assert 0.1 < float(apart.std()) < 40 / 127.5
+    pool = hashes(make_digits({"all": ImageTask(asks="views", amount=10**6)}, "dev", is_flat, 20, 0).aux["all"].x)
+    assert hashes(views.target.values) <= pool
+
+    network = Network(nn.Sequential(nn.Flatten(), nn.Linear(64, 8)), 8, {"class": 10})
+    features, plain = network.features(views.x), network.features(views.target.values)
+    loss = views.loss_of_features(network, features, views.target.values).detach()
+    cosines = [torch.dot(a, b) / (a.norm() * b.norm()) for a, b in zip(features, plain, strict=True)]
+    assert float(loss) == pytest.approx(1 - float(sum(cosines).detach()) / 200, abs=1e-5)
+    assert 0 < float(loss) < 0.3
+    halved = half.loss_of_features(network, features, views.target.values).detach()
+    assert float(halved) == pytest.approx(0.5 * float(loss))
+    # The plain view is what the noisy one should come near, not the other way round.
+    constant = views.loss_of_features(network, features.detach(), views.target.values)
+    assert not constant.requires_grad
 
 
 def line(n=60, classes=("no", "yes")):

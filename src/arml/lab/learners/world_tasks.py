@@ -15,7 +15,7 @@ MAIN = "main"
 
 
 class WorldTasks(Learner[WorldBatch]):
-    """One pass over the examples of all tasks, then one loss per task from the head it names."""
+    """One pass over the examples of all tasks, then one loss per task, as a rule from the head it names."""
 
     def __init__(self, main: WorldTask, aux: Mapping[str, WorldTask]) -> None:
         self.all = {MAIN: main, **aux}
@@ -31,7 +31,5 @@ class WorldTasks(Learner[WorldBatch]):
         del step, generator
         features = network.features(torch.cat([batch.x[name] for name in self.all]))
         parts = dict(zip(self.all, features.split([len(batch.x[name]) for name in self.all]), strict=True))
-        losses = {
-            name: task.loss(network.head(task.head, parts[name]), batch.y[name]) for name, task in self.all.items()
-        }
+        losses = {name: task.loss_of_features(network, parts[name], batch.y[name]) for name, task in self.all.items()}
         return losses.pop(MAIN), losses

@@ -7,7 +7,8 @@ Auxiliary tasks see images of another collection, or unlabelled ones of the same
 - a digit drawn at random is noise; so is a code drawn for every unlabelled image;
 - how much ink an image has, answered by the main task's own head, is another concept;
 - a pretext task on unlabelled images, with a head of its own, asks for the group of similar images that each belongs
-  to. It helps. To tell by how many quarters an image is turned makes no difference here: running it has shown that.
+  to. It helps. To tell by how many quarters an image is turned, or to find the same features in a noisy image as in the
+  plain one, makes no difference here: running it has shown that.
 """
 
 import warnings
@@ -23,7 +24,7 @@ from torch.nn import functional as F
 from arml.lab.data.targets import Target
 from arml.lab.worlds.division import Division, divide_pool, generator_for
 from arml.lab.worlds.pools import ImagePool, digits, mnist
-from arml.lab.worlds.world import MainExamples, Tier, WorldData, WorldTask
+from arml.lab.worlds.world import MainExamples, Tier, Views, WorldData, WorldTask
 
 DIGITS = tuple("0123456789")
 TURNS = ("0", "90", "180", "270")
@@ -32,9 +33,9 @@ TESTED = 500
 MNIST_AS_TARGET = 0.5
 """Share of the images of MNIST-5k in ``test`` that belong to the main task; the others are for auxiliary tasks."""
 
-PRETEXTS = ("code", "turn", "group")
-"""Tasks on unlabelled images with a head of their own: a digit drawn for every image, by how many quarters each is
-turned, and which of ten groups of similar images it belongs to."""
+PRETEXTS = ("code", "turn", "group", "views")
+"""Tasks on unlabelled images: a digit drawn for every image, by how many quarters each is turned, which of ten groups
+of similar images it belongs to, each with a head of its own; and features that two views of an image should share."""
 
 Show = Callable[[Tensor, torch.Generator], Tensor]
 
@@ -74,8 +75,8 @@ class ImageTask:
     """What an auxiliary task shows and asks."""
 
     show: str = "plain"
-    asks: Literal["digit", "ink", "random", "code", "turn", "group"] = "digit"
-    """``random``: a digit drawn for every image. The last three have heads of their own, see :data:`PRETEXTS`."""
+    asks: Literal["digit", "ink", "random", "code", "turn", "group", "views"] = "digit"
+    """``random``: a digit drawn for every image. For the last four see :data:`PRETEXTS`."""
     shift: int = 0
     """s, added to the digit."""
     collection: Literal["other", "same", "digits"] = "other"
@@ -96,10 +97,13 @@ def make_digits(tasks: Mapping[str, ImageTask], tier: Tier, is_flat: bool, label
 
     few = examples(parts.few)
     main = WorldTask(few.x, Target(few.y, DIGITS), "class")
-    aux = {}
+    aux: dict[str, WorldTask] = {}
     for name, task in tasks.items():
         x, answers, head = _draw_task(name, task, target, parts, sources, seed)
-        aux[name] = WorldTask(as_input(x), answers, head, scale=task.scale)
+        if task.asks == "views":
+            aux[name] = Views(as_input(x), Target(as_input(answers.values)), head, scale=task.scale)
+        else:
+            aux[name] = WorldTask(as_input(x), answers, head, scale=task.scale)
     return WorldData(main, aux, examples(parts.validation), examples(parts.test))
 
 
@@ -124,6 +128,8 @@ def _draw_task(
     pool = ImagePool(target.x[parts.rest], target.y[parts.rest]) if same else sources[task.collection]
     chosen = torch.randperm(len(pool.y), generator=generator)[: task.amount]
     x, y = SHOWS[task.show](pool.x[chosen], generator), pool.y[chosen]
+    if task.asks == "views":
+        return x, Target(pool.x[chosen]), "class"  # a head that exists; views go through none
     if task.asks == "turn":
         turns = torch.arange(len(x)) % 4
         x = torch.cat([x[turns == turn].rot90(turn, dims=(2, 3)) for turn in range(4)])

@@ -59,6 +59,13 @@ DEV: tuple[World, ...] = (
         {"group": ImageTask(asks="group", amount=600)},
         {"turn": ImageTask(asks="turn"), **random_codes(3)},
     ),
+    _dev.digits(
+        "digits-100-labels-views-and-turns-do-not-help-cnn",
+        "pretext",
+        {},
+        {"views": ImageTask("noisy", "views", amount=600), "turn": ImageTask(asks="turn")},
+        labels=100,
+    ),
     _dev.table(
         "yeast-one-helps-39-coins",
         "one good",

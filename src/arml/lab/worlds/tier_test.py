@@ -58,6 +58,13 @@ TEST: tuple[World, ...] = (
         {"group": ImageTask(asks="group", amount=700)},
         {"turn": ImageTask(asks="turn"), **random_codes(3)},
     ),
+    _test.digits(
+        "mnist-one-helps-views-do-not-cnn",
+        "pretext",
+        _digits,
+        {"views": ImageTask("noisy", "views", amount=700)},
+        labels=50,
+    ),
     _test.table(
         "segments-one-helps-twelve-coins",
         "one good",

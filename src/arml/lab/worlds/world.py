@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from arml.lab.data.targets import Target
+from arml.lab.models.network import Network
 
 Tier = Literal["dev", "test", "own"]
 """Worlds to choose defaults with, worlds for the published table, and worlds made from a user's own data."""
@@ -56,9 +57,26 @@ class WorldTask:
             loss = F.cross_entropy(outputs, answers.long())
         return loss if self.scale == 1 else self.scale * loss
 
+    def loss_of_features(self, network: Network, features: Tensor, answers: Tensor) -> Tensor:
+        """The loss of ``network`` for examples with these ``features`` and ``answers``."""
+        return self.loss(network.head(self.head, features), answers)
+
     def in_natural_units(self) -> "WorldTask":
         """The same task without a factor, and its numbers in their natural size."""
         return replace(self, unit=self.natural_unit, scale=1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Views(WorldTask):
+    """The answer to an example is another view of it, and the loss is 1 - the cosine of their features.
+
+    It needs no head, is close to 0 from the start, and still moves the network.
+    """
+
+    def loss_of_features(self, network: Network, features: Tensor, answers: Tensor) -> Tensor:
+        """The mean of 1 - cos(f, f'), with f' = f(answers) held fixed."""
+        fixed = network.features(answers).detach()
+        return self.scale * (1 - F.cosine_similarity(features, fixed, dim=1)).mean()
 
 
 class MainExamples(NamedTuple):

@@ -55,7 +55,7 @@ def make_table(sheet: Sheet) -> Table:
     """The sheet as a table of rich."""
     table = Table(title=_escape(sheet.title))
     for column, heading in enumerate(sheet.headings):
-        table.add_column(_escape(heading), justify="left" if sheet.is_text(column) else "right")
+        table.add_column(_escape(heading), justify="left" if sheet.is_text(column) else "right", overflow="fold")
     for row in sheet.rows:
         table.add_row(*(_cell_markup(cell) for cell in row))
     return table

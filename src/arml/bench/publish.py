@@ -30,6 +30,9 @@ def publish(result: Result, folder: Path) -> list[Path]:
 def verdict(judged: Sequence[CostTarget], *, quick: bool) -> Iterator[str]:
     """How many targets are met, in sentences."""
     known = [target for target in judged if target.met is not None]
-    yield f"{sum(target.met is True for target in known)} of {len(known)} targets that could be judged are met."
+    if known:
+        yield f"{sum(target.met is True for target in known)} of {len(known)} targets that could be judged are met."
+    else:
+        yield "Nothing that was measured here has a target."
     if quick:
         yield "This was a quick look with few rounds and small batches: its verdict on targets is not final."

@@ -102,7 +102,7 @@ class Agreement(Method[AgreementMemory]):
     labels on good features are learned in a few steps, and later samples weigh next to nothing: after three times
     ``warmup`` samples of any importance, tasks are judged all the same.
 
-    Losses are first brought to the size of the main loss (``Needs(units=True)``), so that no weight depends on the
+    Losses are first brought to the scale of the main loss (``Needs(units=True)``), so that no weight depends on the
     scale of any loss. Updates are frequent at first and ever rarer later: see :meth:`schedule`.
     """
 

@@ -26,7 +26,7 @@ class Needs:
     outputs: bool = False
     """Which tasks train the outputs of the main task."""
     units: bool = False
-    """Auxiliary losses brought to the size of the main loss."""
+    """Auxiliary losses brought to the scale of the main loss."""
     each_batch: bool = False
     """Updates from every batch, whatever tasks it holds, instead of waiting until all tasks have been met."""
     layer: str | None = None

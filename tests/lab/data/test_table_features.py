@@ -108,9 +108,12 @@ def test_an_input_that_is_the_answer_in_other_words_is_named():
         row=np.arange(ROWS, dtype=float),
     )
     assert lines == [
-        "Columns 'status', 'later', 'number': an input that tells 'sold' in every labelled row. If it is not known "
-        "when predicting, the errors below are too good: make it a task with --aux, or name the inputs with --features."
+        "Columns 'status', 'later', 'number': inputs, each of which tells 'sold' in every labelled row. If they are "
+        "not known when predicting, the errors below are too good: make them tasks with --aux, or name the inputs with "
+        "--features."
     ]
+    (line,) = find_giveaways(target, status=words)
+    assert line.startswith("Column 'status': an input that tells 'sold' in every labelled row. If it is not known")
 
 
 def test_a_number_in_other_units_is_named_and_a_noisy_one_is_not():

@@ -118,9 +118,12 @@ def remark_giveaways(columns: Mapping[str, Column], main: str, target: Target, r
     """A line about columns that tell the answer of the main target in every labelled row."""
     told = [name for name, column in columns.items() if _tells(column, target)]
     if told:
+        kind, they, it = ("an input that tells", "it is", "it a task")
+        if len(told) > 1:
+            kind, they, it = ("inputs, each of which tells", "they are", "them tasks")
         remark(
-            f"{name_columns(told)}: an input that tells {main!r} in every labelled row. If it is not known when "
-            "predicting, the errors below are too good: make it a task with --aux, or name the inputs with --features."
+            f"{name_columns(told)}: {kind} {main!r} in every labelled row. If {they} not known when predicting, the "
+            f"errors below are too good: make {it} with --aux, or name the inputs with --features."
         )
 
 

@@ -28,7 +28,7 @@ def _simple_sentence(answer: Answer, name: str) -> Iterator[str]:
     error = f"{answer.error.mean + decision.difference.mean:.1f} %" if answer.error else ""
     if decision.outcome is Outcome.SAME:
         yield f"A simpler model does as well as {name}, within {MARGIN:g} point: {model_name(model)}, {error}."
-    elif decision.outcome is Outcome.OPEN and decision.difference.mean < 0:
+    elif decision.outcome is Outcome.OPEN and decision.difference.mean < 0 and decision.less > decision.more:
         seeds = lower_seeds(decision)
         yield f"A simpler model may do: {model_name(model)}, {error}, lower on {seeds}; not established."
 

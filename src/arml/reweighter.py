@@ -26,7 +26,7 @@ from arml.rounds import Rounds
 from arml.schedule import Constant, Growing, check_whole
 from arml.state import fill, fill_progress, name_parts, read_state
 from arml.together import Processes, check_not_sharded, describe
-from arml.units import Lengths, find_units, no_lengths, remember_lengths
+from arml.units import LossScales, no_lengths
 from arml.watch import Watchers, draw_bars, html_bars
 
 
@@ -113,7 +113,7 @@ class Reweighter(nn.Module):
         # On the CPU, also when the model is made under torch.device("meta") or another default device.
         like = torch.zeros(1 + len(self.tasks), dtype=torch.float64, device="cpu")
         self._weights, self._memory = method.update(method.init(like), Signals(like, present=like.bool()))
-        self._set_lengths(no_lengths(like))
+        self._scales = LossScales(like, aux_scale, in_units=self.units)
         self._keep(initial_state(self._weights))
         self._rounds = Rounds(like)
         self._steps, self._calls, self._calls_to_wait = 0, 0, 0
@@ -394,33 +394,19 @@ class Reweighter(nn.Module):
 
     def _measure_units(self, losses: Sequence[Tensor], scale: Tensor, usable: Tensor) -> None:
         """Measures the gradients' lengths, where that is due or a task is met for the first time."""
-        is_new = usable & (self._lengths.number == 0)
-        if not bool((usable if self._calls_to_wait == 0 else is_new).any()):
-            return
-        new = self._observer.measure_lengths(losses, scale, usable)
-        self._set_lengths(remember_lengths(self._lengths, new, usable & new.isfinite()))
-        if not self._measures_gradients():
-            self._calls_to_wait = self._schedule.after(self._calls)
-
-    def _set_lengths(self, lengths: Lengths) -> None:
-        """Keeps the lengths of the gradients, and what follows from them: the factor on every loss, [1 + K]."""
-        self._lengths = lengths
-        # All losses are scaled at once, here and where they are measured: K products would add K nodes to every graph.
-        self._scale = torch.full_like(lengths.number, self.aux_scale)
-        self._scale[0] = 1
-        self._rescaled = self.aux_scale != 1 or self.units
-        if self.units:
-            self._scale = self._scale * find_units(lengths)
-        self._scale_numbers: list[float] = self._scale.tolist()
+        wanted = usable if self._calls_to_wait == 0 else self._scales.are_new(usable)
+        if bool(wanted.any()):
+            self._scales.learn(self._observer.measure_lengths(losses, scale, usable), usable)
+            if not self._measures_gradients():
+                self._calls_to_wait = self._schedule.after(self._calls)
 
     def _factors(self, counts: Mapping[str, float] | None = None) -> list[float]:
         """What every loss is multiplied by, [1 + K]; ``counts`` take the place of weights."""
         weights: list[float] = self._weights.tolist()
         if counts:
             weights = [weights[0], *(counts.get(name, w) for name, w in zip(self.tasks, weights[1:], strict=True))]
-        if self._rescaled:
-            weights = [w * scale for w, scale in zip(weights, self._scale_numbers, strict=True)]
-        share = self.share
+        # As numbers: a product of tensors per loss would add K nodes to every graph.
+        weights, share = self._scales.times(weights), self.share
         return weights if share == 1 else [weights[0], *(w * share for w in weights[1:])]
 
     def _measures_gradients(self) -> bool:
@@ -441,7 +427,8 @@ class Reweighter(nn.Module):
             self._measure_units(local, to_memory(everywhere.scale), usable)
         if self.method.needs().outputs:
             self._observer.outputs.look_at(batch.measured, everywhere.values.device)
-        scale, values = to_memory(everywhere.scale) * self._scale, torch.where(usable, values * self._scale, 0.0)
+        scale = to_memory(everywhere.scale) * self._scales.all
+        values = torch.where(usable, values * self._scales.all, 0.0)
         self._rounds.expect(everywhere.expected)
         stride, signals = 1.0, Signals(values, present=usable)
         if self._measures_gradients():
@@ -500,7 +487,7 @@ class Reweighter(nn.Module):
             "calls": self._calls,
             "calls_to_wait": self._calls_to_wait,
             "weights": self._weights,
-            "lengths": name_parts(self._lengths),
+            "lengths": name_parts(self._scales.lengths),
             "memory": name_parts(self._memory),
             "convergence": name_parts(self._window_state),
             "round": name_parts(self._rounds.now),
@@ -522,7 +509,7 @@ class Reweighter(nn.Module):
         if self.convergence is None and self.converged:
             self.reset()
         # What older formats lack, and what counts positions of tasks that have changed, begins again.
-        self._set_lengths(fill(no_lengths(self._weights), saved.get("lengths", {})))
+        self._scales.restore(fill(no_lengths(self._weights), saved.get("lengths", {})))
         self._observer.outputs.restore(saved.get("outputs", {}))
         in_place = saved["tasks"] == list(self.tasks)
         if in_place and "round" in saved:

@@ -49,3 +49,35 @@ def find_units(lengths: Lengths) -> Tensor:
     known = (lengths.number > 0) & (lengths.total > 0)
     mean = torch.where(known, lengths.total / lengths.number.clamp(min=1), 1.0)
     return torch.where(known & known[0], (mean[0] / mean).clamp(1 / LARGEST, LARGEST), torch.ones_like(mean))
+
+
+class LossScales:
+    """What every loss is multiplied by, beside its weight: ``aux_scale``, and its unit where losses have units."""
+
+    def __init__(self, like: Tensor, aux_scale: float, *, in_units: bool) -> None:
+        self._aux_scale, self._in_units = aux_scale, in_units
+        self.restore(no_lengths(like))
+
+    def restore(self, lengths: Lengths) -> None:
+        """Continues from these ``lengths``."""
+        self.lengths = lengths
+        self.all = torch.full_like(lengths.number, self._aux_scale)
+        """[1 + K]"""
+        self.all[0] = 1
+        if self._in_units:
+            self.all = self.all * find_units(lengths)
+        self._numbers: list[float] = self.all.tolist()
+
+    def are_new(self, usable: Tensor) -> Tensor:
+        """[1 + K] of bool: ``usable`` tasks whose gradient has not been measured yet."""
+        return usable & (self.lengths.number == 0)
+
+    def learn(self, new: Tensor, usable: Tensor) -> None:
+        """Adds ``new`` lengths, of tasks that are ``usable`` and where they are finite."""
+        self.restore(remember_lengths(self.lengths, new, usable & new.isfinite()))
+
+    def times(self, weights: list[float]) -> list[float]:
+        """Weights [1 + K] times scales. In numbers, because it is needed at every step."""
+        if self._aux_scale == 1 and not self._in_units:
+            return weights
+        return [weight * scale for weight, scale in zip(weights, self._numbers, strict=True)]

@@ -125,7 +125,7 @@ def test_a_method_without_gradients_measures_units_on_the_schedule():
     for _ in range(12):
         main, aux = net.losses()
         reweighter(main, aux)
-        seen.append(float(reweighter._lengths.number[0]))
+        seen.append(float(reweighter._scales.lengths.number[0]))
     assert seen == [*[1] * 5, *[1.95] * 5, *[1 + 0.95 * 1.95] * 2]
 
 
@@ -148,7 +148,7 @@ def test_a_state_of_losses_in_place_of_lengths_is_not_read():
     state["sizes"] = state.pop("lengths")
     other = Reweighter(tasks=TASKS, shared=net.trunk)
     other.set_extra_state(state)
-    assert not other._lengths.number.any()
+    assert not other._scales.lengths.number.any()
     assert other.weights == reweighter.weights
 
 
@@ -192,7 +192,7 @@ def test_a_loss_that_is_not_finite_leaves_its_unit_alone():
     main, aux = net.losses()
     with pytest.warns(UserWarning, match="The loss or gradient of 'b' is not finite"):
         reweighter(main, {**aux, "b": aux["b"] * math.inf})
-    assert reweighter._lengths.number.tolist() == [*[1 + 0.95 + 0.95**2] * 2, 1.95, *[1 + 0.95 + 0.95**2] * 2]
+    assert reweighter._scales.lengths.number.tolist() == [*[1 + 0.95 + 0.95**2] * 2, 1.95, *[1 + 0.95 + 0.95**2] * 2]
     assert math.isfinite(reweighter.factors["b"])
     assert before["b"] > 0
 

@@ -100,7 +100,8 @@ class Observer:
     def measure_lengths(self, losses: TaskLosses, scale: Tensor, usable: Tensor) -> Tensor:
         """About how long the gradient of each task is, times ``scale``, [1 + K]; 0 for tasks that are not usable."""
         factor = read_scale(self.loss_scale)
-        given = [factor * loss for loss in leave_out(losses, usable)]
+        given = leave_out(losses, usable)
+        given = given if factor == 1 else [factor * loss for loss in given]
         return scale * to_memory(lengths(given, self.read_shared())) / factor
 
     def add_to_round(self, rounds: Rounds, known: Signals, losses: TaskLosses, scale: Tensor) -> None:

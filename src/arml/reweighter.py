@@ -345,11 +345,12 @@ class Reweighter(nn.Module):
     def _learn(self, batch: Batch) -> None:
         """Counts the call, and updates the weights if it is time."""
         self._rounds.notice(batch.measured)
-        is_due = self._is_update_due()
-        self._calls_to_wait = 0 if self._calls_to_wait <= 1 else self._calls_to_wait - 1
-        if is_due:
+        if self._is_update_due():
+            self._calls_to_wait = 0
             with self._processes():
                 self._update(batch)
+        else:
+            self._calls_to_wait -= 1
         self._calls += 1
 
     def _is_update_due(self) -> bool:
@@ -393,12 +394,10 @@ class Reweighter(nn.Module):
             )
 
     def _measure_units(self, losses: Sequence[Tensor], scale: Tensor, usable: Tensor) -> None:
-        """Measures the gradients' lengths, where that is due or a task is met for the first time."""
-        wanted = usable if self._calls_to_wait == 0 else self._scales.are_new(usable)
-        if bool(wanted.any()):
-            self._scales.learn(self._observer.measure_lengths(losses, scale, usable), usable)
-            if not self._measures_gradients():
-                self._calls_to_wait = self._schedule.after(self._calls)
+        """Measures how long the gradients of the tasks are for which that is due."""
+        due = usable & self._scales.are_due(self._calls)
+        if bool(due.any()):
+            self._scales.learn(self._observer.measure_lengths(losses, scale, due), due, self._calls)
 
     def _factors(self, counts: Mapping[str, float] | None = None) -> list[float]:
         """What every loss is multiplied by, [1 + K]; ``counts`` take the place of weights."""

@@ -119,24 +119,33 @@ def test_a_task_that_leaves_the_trunk_early_is_measured_where_it_leaves():
     assert reweighter.factors["early"] == pytest.approx(float(length_of(main, where) / length_of(aux, net.trunk[0])))
 
 
-def test_a_method_without_gradients_measures_units_on_the_schedule():
+@pytest.mark.parametrize("method", [Uniform(), Agreement()], ids=repr)
+def test_units_are_measured_ever_more_rarely(method):
     net = Net()
-    reweighter, seen = Reweighter(Uniform(), TASKS, net.trunk, units=True, every=5), []
-    for _ in range(12):
-        main, aux = net.losses()
-        reweighter(main, aux)
-        seen.append(float(reweighter._scales.lengths.number[0]))
-    assert seen == [*[1] * 5, *[1.95] * 5, *[1 + 0.95 * 1.95] * 2]
+    reweighter, measured = Reweighter(method, TASKS, net.trunk, units=True, every=1), []
+    for call in range(40):
+        before = reweighter._scales.lengths
+        reweighter(*net.losses())
+        measured += [call] * (reweighter._scales.lengths is not before)
+    assert measured == [0, 1, 2, 4, 8, 16, 32]
+
+
+def test_units_wait_for_an_update():
+    net = Net()
+    reweighter = Reweighter(tasks=TASKS, shared=net.trunk, every=5)
+    for _ in range(8):
+        reweighter(*net.losses())
+    assert reweighter._scales.lengths.last.unique().tolist() == [5]
 
 
 def test_a_task_that_comes_late_is_measured_at_once():
     net = Net()
-    reweighter = Reweighter(Uniform(), TASKS, net.trunk, units=True, every=5)
-    main, aux = net.losses()
-    reweighter(main, {name: aux[name] for name in TASKS[1:]})
-    assert reweighter.factors[TASKS[0]] == 1
-    reweighter(*net.losses())
-    assert reweighter.factors[TASKS[0]] != 1
+    reweighter = Reweighter(Uniform(), TASKS, net.trunk, units=True)
+    for call in range(6):
+        main, aux = net.losses()
+        reweighter(main, {name: aux[name] for name in TASKS[call < 5 :]})
+        assert (reweighter.factors[TASKS[0]] == 1) == (call < 5)
+    assert reweighter._scales.lengths.last.tolist() == [4, 5, 4, 4, 4]
 
 
 def test_a_state_of_losses_in_place_of_lengths_is_not_read():
@@ -193,6 +202,7 @@ def test_a_loss_that_is_not_finite_leaves_its_unit_alone():
     with pytest.warns(UserWarning, match="The loss or gradient of 'b' is not finite"):
         reweighter(main, {**aux, "b": aux["b"] * math.inf})
     assert reweighter._scales.lengths.number.tolist() == [*[1 + 0.95 + 0.95**2] * 2, 1.95, *[1 + 0.95 + 0.95**2] * 2]
+    assert reweighter._scales.lengths.last.tolist() == [2, 2, 1, 2, 2]
     assert math.isfinite(reweighter.factors["b"])
     assert before["b"] > 0
 

@@ -6,7 +6,7 @@ No sentence claims more than its interval allows; ``decision`` says what may be 
 import math
 import shlex
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from arml.lab.own_loop import OwnLoop
@@ -16,7 +16,7 @@ from arml.report.data.labels_needed import LabelsFactor
 from arml.report.data.summary import FORMULA, OVERLAP_FORMULA, Summary
 from arml.report.data.verdict import Finding, Verdict
 from arml.report.tables.other_models import other_models
-from arml.report.tables.own_loop_words import COMPARE, name_seeds, try_without
+from arml.report.tables.own_loop_words import COMPARE, try_without
 from arml.report.tables.phrases import join_names, lower_seeds, model_name, percent, points
 from arml.report.tables.sheet import format_weight
 from arml.report.titles import experiment_title, short_title
@@ -83,14 +83,13 @@ def answer_text(answer: Answer) -> AnswerText:
     """The answer in words."""
     number, number_note = _number(answer)
     setting = answer.comparison.subject.setting
-    say: Callable[[str], str] = name_seeds if setting == OwnLoop.setting else str
     return AnswerText(
         experiment_title(answer.comparison.subject, len(answer.tasks)),
-        say(_headline(answer) + "."),
+        _headline(answer) + ".",
         number,
         number_note,
-        [say(one) for one in _how_sure(answer)],
-        _sort([one._replace(note=say(one.note)) for one in (badge(task, setting) for task in answer.tasks)]),
+        [*_how_sure(answer)],
+        _sort([badge(task, setting) for task in answer.tasks]),
         [*_evidence(answer), *_rules(answer)],
         setting,
     )
@@ -105,7 +104,7 @@ def _name(answer: Answer) -> str:
 
 
 def _headline(answer: Answer) -> str:
-    name, error = _name(answer), percent(answer.error)
+    name, error, setting = _name(answer), percent(answer.error), answer.comparison.subject.setting
     if answer.advice is Advice.LINE:
         return f"Train with {name}: {error} error instead of {_instead(answer)}{_keep_and_drop(answer.tasks)}"
     if answer.advice is Advice.ALONE:
@@ -117,10 +116,10 @@ def _headline(answer: Answer) -> str:
         rival = ALONE if answer.against_alone else UNIFORM
         return f"Keep it simple, take {rival}: {name} makes no difference of more than {MARGIN:g} point"
     if answer.advice is Advice.ONE_SEED:
-        return f"One seed says nothing: add --seeds {FIRST_SEEDS}"
+        return f"One seed says nothing: add {_seeds(FIRST_SEEDS, setting)}"
     if answer.advice is Advice.OPEN:
         rival = ALONE if answer.against_alone else UNIFORM
-        would_tell = what_would_tell(answer.against_alone or answer.against_uniform)
+        would_tell = what_would_tell(answer.against_alone or answer.against_uniform, setting)
         return f"Cannot tell yet whether {name} beats {rival}: {would_tell}"
     return f"Nothing to compare yet: {_missing(answer)}"
 
@@ -166,7 +165,7 @@ def _how_sure(answer: Answer) -> Iterator[str]:
     if answer.advice is Advice.LINE and (alone or uniform):
         decision = alone or uniform
         among = f", the best of {answer.chosen_among} lines" if answer.chosen_among > 1 else ""
-        yield f"How sure: lower on {lower_seeds(decision)}{among}{_few(decision)}."
+        yield f"How sure: lower on {lower_seeds(decision)}{among}{_few(decision, answer.comparison.subject.setting)}."
     if alone is not None and uniform is not None and answer.advice is not Advice.ONE_SEED:
         yield _uniform_sentence(answer, uniform)
     if answer.labels_factor is not None:
@@ -185,8 +184,9 @@ def _uniform_sentence(answer: Answer, decision: Decision) -> str:
         return f"With {UNIFORM} it would be {theirs}: {name} is higher on {lower_seeds(decision.flip())}."
     if decision.outcome is Outcome.SAME:
         return f"{UNIFORM.capitalize()} do as well, within {MARGIN:g} point: {theirs}."
-    would_tell = what_would_tell(decision)
-    if answer.advice is Advice.OPEN and would_tell == what_would_tell(answer.against_alone):
+    setting = answer.comparison.subject.setting
+    would_tell = what_would_tell(decision, setting)
+    if answer.advice is Advice.OPEN and would_tell == what_would_tell(answer.against_alone, setting):
         return f"Nor whether it beats {UNIFORM} ({theirs})."
     return f"Whether {name} beats {UNIFORM} ({theirs}): cannot tell yet, {would_tell}."
 
@@ -197,20 +197,25 @@ def _labels_sentence(found: LabelsFactor) -> Iterator[str]:
         yield f"Without the auxiliary tasks {size} times as many labels would be needed."
 
 
-def what_would_tell(decision: Decision | None) -> str:
+def what_would_tell(decision: Decision | None, setting: str) -> str:
     """How many further seeds are expected to settle it, or what else would.
 
-    >>> what_would_tell(Decision(Outcome.OPEN, Summary(-4.0, 9.9, 3), 2, 1, 7.0))
+    >>> what_would_tell(Decision(Outcome.OPEN, Summary(-4.0, 9.9, 3), 2, 1, 7.0), "dg")
     'about 7 more seeds are expected to settle it: --seeds 10'
     """
     if decision is None or decision.difference is None or decision.further is None:
-        return f"one seed says nothing, add --seeds {FIRST_SEEDS}"
+        return f"one seed says nothing, add {_seeds(FIRST_SEEDS, setting)}"
     if decision.needs_rows:
         return "more labelled rows would tell, more seeds of these rows would not"
     if math.isinf(decision.further):
         return f"more than {MOST_SEEDS} more seeds would be needed"
     more, total = int(decision.further), decision.difference.n + int(decision.further)
-    return f"about {more} more seed{' is' if more == 1 else 's are'} expected to settle it: --seeds {total}"
+    return f"about {more} more seed{' is' if more == 1 else 's are'} expected to settle it: {_seeds(total, setting)}"
+
+
+def _seeds(count: int, setting: str) -> str:
+    """The option that gives so many seeds; no command trains a loop of the user's own."""
+    return f"{count} seeds" if setting == OwnLoop.setting else f"--seeds {count}"
 
 
 def _sort(badges: Sequence[Badge]) -> list[Badge]:
@@ -222,7 +227,7 @@ def badge(verdict: Verdict, setting: str) -> Badge:
     """The badge of a task."""
     if verdict.without is None or verdict.without.difference is None:
         return Badge(verdict.task, verdict.finding, f"not tried without it: {_command(setting, [verdict.task])}", False)
-    return Badge(verdict.task, verdict.finding, _note(verdict, verdict.without))
+    return Badge(verdict.task, verdict.finding, _note(verdict, verdict.without, setting))
 
 
 def _command(setting: str, tasks: Sequence[str]) -> str:
@@ -233,7 +238,7 @@ def _command(setting: str, tasks: Sequence[str]) -> str:
     return shlex.join(["arml", "compare", setting, *names])
 
 
-def _note(verdict: Verdict, decision: Decision) -> str:
+def _note(verdict: Verdict, decision: Decision, setting: str) -> str:
     off = "; its weight is near 0" if verdict.is_switched_off() else ""
     if verdict.finding is Finding.HELPS:
         return f"{points(decision)} more error without it"
@@ -241,7 +246,7 @@ def _note(verdict: Verdict, decision: Decision) -> str:
         return f"{points(decision)} less error without it{off}"
     if verdict.finding is Finding.SAME:
         return f"with or without it: the same within {MARGIN:g} point"
-    return what_would_tell(decision)
+    return what_would_tell(decision, setting)
 
 
 def _badge_lines(badges: Sequence[Badge], setting: str) -> Iterator[str]:
@@ -290,6 +295,6 @@ def _difference(decision: Decision) -> str:
     return f"{found.mean:+.2f}{interval} points of the error, n = {found.n}"
 
 
-def _few(decision: Decision | None) -> str:
+def _few(decision: Decision | None, setting: str) -> str:
     found = decision.difference if decision else None
-    return f"; few seeds, better --seeds {FIRST_SEEDS}" if found and found.n < FIRST_SEEDS else ""
+    return f"; few seeds, better {_seeds(FIRST_SEEDS, setting)}" if found and found.n < FIRST_SEEDS else ""

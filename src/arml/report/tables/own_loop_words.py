@@ -1,7 +1,6 @@
 """The answer for a loop of the user's own, which no command of arml trains: what to record, instead of what to type."""
 
 import json
-import re
 from collections.abc import Sequence
 
 COMPARE = 'record runs with the method "main only" and with "uniform", too'
@@ -14,12 +13,3 @@ def try_without(tasks: Sequence[str]) -> str:
     'record runs with the setting "without": "even" or "coin"'
     """
     return f'record runs with the setting "without": {" or ".join(json.dumps(task) for task in tasks)}'
-
-
-def name_seeds(text: str) -> str:
-    """A number of seeds instead of an option that gives it.
-
-    >>> name_seeds("about 2 more seeds are expected to settle it (--seeds 5)")
-    'about 2 more seeds are expected to settle it (5 seeds)'
-    """
-    return re.sub(r"--seeds (\d+)", r"\1 seeds", text)

@@ -26,7 +26,7 @@ from arml.rounds import Rounds
 from arml.schedule import Constant, Growing, check_whole
 from arml.state import fill, fill_progress, name_parts, read_state
 from arml.together import Processes, check_not_sharded, describe
-from arml.units import LossScales, no_lengths
+from arml.units import LossScales, no_sizes
 from arml.watch import Watchers, draw_bars, html_bars
 
 
@@ -393,11 +393,12 @@ class Reweighter(nn.Module):
                 "every process, or never."
             )
 
-    def _measure_units(self, losses: Sequence[Tensor], scale: Tensor, usable: Tensor) -> None:
-        """Measures how long the gradients of the tasks are for which that is due."""
-        due = usable & self._scales.are_due(self._calls)
-        if bool(due.any()):
-            self._scales.learn(self._observer.measure_lengths(losses, scale, due), due, self._calls)
+    def _measure_units(self, losses: Sequence[Tensor], values: Tensor, scale: Tensor, usable: Tensor) -> None:
+        """Remembers the sizes of the losses, and measures the gradients of tasks with outputs of their own."""
+        same = self._observer.outputs.same()
+        due = usable & self._scales.are_due(self._calls, same)
+        lengths = self._observer.measure_lengths(losses, scale, due) if bool(due.any()) else torch.zeros_like(values)
+        self._scales.learn(values, usable, lengths, due, self._calls, same)
 
     def _factors(self, counts: Mapping[str, float] | None = None) -> list[float]:
         """What every loss is multiplied by, [1 + K]; ``counts`` take the place of weights."""
@@ -422,10 +423,10 @@ class Reweighter(nn.Module):
             batch = batch._replace(closure=multiply(batch.closure, everywhere.factor))
         present, values = everywhere.present, to_memory(everywhere.values)
         usable = present & self._observer.find_finite(everywhere.values)
-        if self.units:
-            self._measure_units(local, to_memory(everywhere.scale), usable)
-        if self.method.needs().outputs:
+        if self.method.needs().outputs or self.units:
             self._observer.outputs.look_at(batch.measured, everywhere.values.device)
+        if self.units:
+            self._measure_units(local, values, to_memory(everywhere.scale), usable)
         scale = to_memory(everywhere.scale) * self._scales.all
         values = torch.where(usable, values * self._scales.all, 0.0)
         self._rounds.expect(everywhere.expected)
@@ -486,7 +487,8 @@ class Reweighter(nn.Module):
             "calls": self._calls,
             "calls_to_wait": self._calls_to_wait,
             "weights": self._weights,
-            "lengths": name_parts(self._scales.lengths),
+            "sizes": name_parts(self._scales.losses),
+            "lengths": name_parts(self._scales.gradients),
             "memory": name_parts(self._memory),
             "convergence": name_parts(self._window_state),
             "round": name_parts(self._rounds.now),
@@ -508,8 +510,9 @@ class Reweighter(nn.Module):
         if self.convergence is None and self.converged:
             self.reset()
         # What older formats lack, and what counts positions of tasks that have changed, begins again.
-        self._scales.restore(fill(no_lengths(self._weights), saved.get("lengths", {})))
         self._observer.outputs.restore(saved.get("outputs", {}))
+        sizes, lengths = (fill(no_sizes(self._weights), saved.get(part, {})) for part in ("sizes", "lengths"))
+        self._scales.restore(sizes, lengths, self._observer.outputs.same())
         in_place = saved["tasks"] == list(self.tasks)
         if in_place and "round" in saved:
             self._rounds.restore(fill(self._rounds.now, saved["round"]))

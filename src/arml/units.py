@@ -1,4 +1,4 @@
-"""Brings losses to a common size, so that weights say how much a task counts, not how large its loss is."""
+"""Brings losses to a common scale, so that weights say how much a task counts, not how large its loss is."""
 
 from typing import NamedTuple
 
@@ -6,54 +6,62 @@ import torch
 from torch import Tensor
 
 MEMORY = 20
-"""The length of a gradient is averaged over about this many measurements."""
+"""A size is averaged over about this many measurements."""
 GROWTH = 2
-"""A task is measured again when there have been so many times as many calls as at the last measurement."""
+"""A gradient is measured again when there have been so many times as many calls as at the last measurement."""
 LARGEST = 1e12
-"""No loss is multiplied or divided by more than this: one so flat is rounding, not a loss in other units."""
+"""No loss is multiplied or divided by more than this: one so small is rounding, not a loss in other units."""
 
 
-class Lengths(NamedTuple):
-    """What is known of the length ||g_i|| of every gradient, [1 + K]. Each one counts 1 - 1 / MEMORY of the next."""
+class Sizes(NamedTuple):
+    """What is known of the size of every loss, or of its gradient, [1 + K]. Each counts 1 - 1 / MEMORY of the next."""
 
     number: Tensor
-    """How many lengths were seen."""
+    """How many sizes were seen."""
     total: Tensor
     """Their sum."""
     last: Tensor
-    """The call at which the last one was measured."""
+    """The call at which the last one was seen."""
+
+    def add(self, new: Tensor, usable: Tensor, call: int = 0) -> "Sizes":
+        """These and the ``new`` ones [1 + K] of this ``call``, as far as they are ``usable``."""
+        keep = 1 - 1 / MEMORY
+        return Sizes(
+            torch.where(usable, keep * self.number + 1, self.number),
+            torch.where(usable, keep * self.total + new, self.total),
+            torch.where(usable, float(call), self.last),
+        )
+
+    def relative(self) -> Tensor:
+        """The main task's mean size divided by that of every task, [1 + K]; 1 while one of them is not known, or 0."""
+        known = (self.number > 0) & (self.total > 0)
+        mean = torch.where(known, self.total / self.number.clamp(min=1), 1.0)
+        return torch.where(known & known[0], (mean[0] / mean).clamp(1 / LARGEST, LARGEST), torch.ones_like(mean))
 
 
-def no_lengths(like: Tensor) -> Lengths:
+def no_sizes(like: Tensor) -> Sizes:
     """Before the first measurement, for tasks as in ``like`` [1 + K]."""
-    return Lengths(*[torch.zeros_like(like)] * 3)
+    return Sizes(*[torch.zeros_like(like)] * 3)
 
 
-def remember_lengths(lengths: Lengths, new: Tensor, usable: Tensor, call: int = 0) -> Lengths:
-    """``lengths`` and the ``new`` ones [1 + K] of this ``call``, as far as they are ``usable``."""
-    keep = 1 - 1 / MEMORY
-    return Lengths(
-        torch.where(usable, keep * lengths.number + 1, lengths.number),
-        torch.where(usable, keep * lengths.total + new, lengths.total),
-        torch.where(usable, float(call), lengths.last),
-    )
+def find_units(losses: Sizes, gradients: Sizes, same_outputs: Tensor) -> Tensor:
+    r"""The factor on every loss, [1 + K]. Constant factors on losses are undone; the main loss keeps its own.
 
+    .. math:: u_k = \overline{|L_0|} / \overline{|L_k|} \quad\text{or}\quad
+        u_k = \overline{\|g_0\|} / \overline{\|g_k\|}
 
-def find_units(lengths: Lengths) -> Tensor:
-    r"""The factor on every loss, [1 + K]: :math:`u_k = \overline{\|g_0\|} / \overline{\|g_k\|}`, means over time.
+    A task that trains the outputs of the main one asks the same question: its loss has the same 0, and the sizes of the
+    two losses can be compared. With a head of its own, a loss has a 0 of its own, and its size says nothing: 1 - cosine
+    is close to 0 from the start, and still moves the network. There the lengths of gradients are compared.
 
-    So a constant factor on an auxiliary loss is undone, and one on all losses changes no unit. The size of the loss
-    itself would do the same for factors, but it depends on where its 0 is, and says nothing about how much it can move
-    the network: 1 - cosine is close to 0 from the start. The main loss keeps its own unit. The unit is 1 while the
-    length of the task's or the main gradient is not known, or 0.
-
-    >>> lengths = remember_lengths(no_lengths(torch.zeros(3)), torch.tensor([2.0, 200.0, 0.5]), torch.ones(3).bool())
-    >>> find_units(lengths)
+    >>> ones, seen = torch.ones(3).bool(), no_sizes(torch.zeros(3))
+    >>> losses = seen.add(torch.tensor([2.0, 200.0, 0.01]), ones)
+    >>> gradients = seen.add(torch.tensor([2.0, 50.0, 0.5]), ones)
+    >>> find_units(losses, gradients, same_outputs=torch.tensor([True, False]))
     tensor([1.0000, 0.0100, 4.0000])
     """
-    known = (lengths.number > 0) & (lengths.total > 0)
-    mean = torch.where(known, lengths.total / lengths.number.clamp(min=1), 1.0)
-    return torch.where(known & known[0], (mean[0] / mean).clamp(1 / LARGEST, LARGEST), torch.ones_like(mean))
+    by_loss, by_gradient = losses.relative(), gradients.relative()
+    return torch.cat([by_loss[:1], torch.where(same_outputs, by_loss[1:], by_gradient[1:])])
 
 
 class LossScales:
@@ -61,29 +69,32 @@ class LossScales:
 
     def __init__(self, like: Tensor, aux_scale: float, *, in_units: bool) -> None:
         self._aux_scale, self._in_units = aux_scale, in_units
-        self.restore(no_lengths(like))
+        self.restore(no_sizes(like), no_sizes(like), torch.ones_like(like[1:], dtype=torch.bool))
 
-    def restore(self, lengths: Lengths) -> None:
-        """Continues from these ``lengths``."""
-        self.lengths = lengths
-        self.all = torch.full_like(lengths.number, self._aux_scale)
+    def restore(self, losses: Sizes, gradients: Sizes, same_outputs: Tensor) -> None:
+        """Continues from these sizes, for tasks that train the outputs of the main one where ``same_outputs`` [K]."""
+        self.losses, self.gradients = losses, gradients
+        self.all = torch.full_like(losses.number, self._aux_scale)
         """[1 + K]"""
         self.all[0] = 1
         if self._in_units:
-            self.all = self.all * find_units(lengths)
+            self.all = self.all * find_units(losses, gradients, same_outputs)
         self._numbers: list[float] = self.all.tolist()
 
-    def are_due(self, call: int) -> Tensor:
-        """[1 + K] of bool: the tasks to measure if they are there, at calls 0, 1, 2, 4, 8, ... or soon after.
+    def learn(self, losses: Tensor, usable: Tensor, gradients: Tensor, due: Tensor, call: int, same: Tensor) -> None:
+        """Adds the sizes of losses that are ``usable``, and the lengths of gradients that were ``due``, if finite."""
+        measured = self.gradients.add(gradients, due & gradients.isfinite(), call)
+        self.restore(self.losses.add(losses.abs(), usable, call), measured, same)
+
+    def are_due(self, call: int, same_outputs: Tensor) -> Tensor:
+        """[1 + K] of bool: whose gradient to measure, at calls 0, 1, 2, 4, 8, ... or soon after, if there is need.
 
         It costs a short backward pass per task, and lengths change little from step to step.
         """
-        number, _, last = self.lengths
-        return (number == 0) | (call >= GROWTH * last.clamp(min=0.5))
-
-    def learn(self, new: Tensor, usable: Tensor, call: int) -> None:
-        """Adds the ``new`` lengths of tasks that are ``usable``, where they are finite."""
-        self.restore(remember_lengths(self.lengths, new, usable & new.isfinite(), call))
+        own = ~same_outputs
+        needed = torch.cat([own.any()[None], own])
+        number, _, last = self.gradients
+        return needed & ((number == 0) | (call >= GROWTH * last.clamp(min=0.5)))
 
     def times(self, weights: list[float]) -> list[float]:
         """Weights [1 + K] times scales. In numbers, because it is needed at every step."""

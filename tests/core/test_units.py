@@ -10,21 +10,23 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from arml import ARML, Agreement, LinearFade, Reweighter, Uniform
+from arml.observer import Observer
 from arml.packing import unpack
-from arml.units import LARGEST, MEMORY, find_units, no_lengths, remember_lengths
+from arml.units import LARGEST, MEMORY, find_units, no_sizes
 
 
 def numbers(*values):
     return torch.tensor(values, dtype=torch.float64)
 
 
-def units_after(*rows):
-    """The units after updates with gradients of these lengths; ``None``: not usable."""
-    lengths = no_lengths(torch.zeros(len(rows[0]), dtype=torch.float64))
+def units_after(*rows, same_outputs=False):
+    """The units after updates with losses or gradients of these sizes; ``None``: not usable."""
+    nothing = seen = no_sizes(torch.zeros(len(rows[0]), dtype=torch.float64))
     for row in rows:
-        new = numbers(*[math.nan if length is None else length for length in row])
-        lengths = remember_lengths(lengths, new, new.isfinite())
-    return find_units(lengths)
+        new = numbers(*[math.nan if size is None else size for size in row])
+        seen = seen.add(new, new.isfinite())
+    same = torch.full((len(rows[0]) - 1,), same_outputs)
+    return find_units(seen, nothing, same) if same_outputs else find_units(nothing, seen, same)
 
 
 def length_of(loss, layer):
@@ -40,7 +42,7 @@ def length_of(loss, layer):
         ([(2, 4, 0.5)], (1, 0.5, 4)),
         # Means of 1.95 updates: (0.95 * 2 + 4) / 1.95 for the main task.
         ([(2, 4, 1), (4, 4, 3)], (1, (0.95 * 2 + 4) / (0.95 * 4 + 4), (0.95 * 2 + 4) / (0.95 + 3))),
-        # Unknown lengths, and lengths of 0.
+        # Unknown sizes, and sizes of 0.
         ([(2, None, 0)], (1, 1, 1)),
         ([(None, 4, 1)], (1, 1, 1)),
         ([(0, 4, 1)], (1, 1, 1)),
@@ -49,11 +51,12 @@ def length_of(loss, layer):
         ([(1, 1e-40, 1e40)], (1, LARGEST, 1 / LARGEST)),
     ],
 )
-def test_units(rows, expected):
-    assert_close(units_after(*rows), numbers(*expected))
+@pytest.mark.parametrize("same_outputs", [True, False])
+def test_units(rows, expected, same_outputs):
+    assert_close(units_after(*rows, same_outputs=same_outputs), numbers(*expected))
 
 
-def test_old_lengths_are_forgotten():
+def test_old_sizes_are_forgotten():
     unit = units_after((1, 1), *[(1, 100)] * 4 * MEMORY)[1]
     assert 0.01 < unit < 0.0103
 
@@ -70,6 +73,28 @@ def test_every_method_can_have_units(method):
     if reweighter.signals is not None and reweighter.signals.present is not None:
         seen = torch.stack([main, *(0.5 * units[name] * aux[name] for name in TASKS)]).detach()
         assert_close(reweighter.signals.losses, seen)
+
+
+def test_a_task_that_trains_the_main_outputs_is_brought_to_the_size_of_the_main_loss():
+    """Both losses have the same 0: all answers are right. Gradients say how far each of them still is from it."""
+    net = Net()
+    reweighter = Reweighter(tasks=["source", "own"], shared=net.trunk)
+    features = net.trunk(net.x)
+    main, source = (F.mse_loss(net.heads["main"](features), net.y[name]) for name in ("main", "a"))
+    own = F.mse_loss(net.heads["b"](features), net.y["b"])
+    reweighter(main, {"source": 100 * source, "own": own})
+    by_gradient = length_of(main, net.trunk[-1]) / length_of(own, net.trunk[-1])
+    assert reweighter.factors == pytest.approx(
+        {"source": float((main / source).detach()) / 100, "own": float(by_gradient)}
+    )
+
+
+def test_gradients_are_not_measured_where_every_task_trains_the_main_outputs(monkeypatch):
+    net = Net()
+    reweighter = Reweighter(tasks=["a", "b"], shared=net.trunk)
+    monkeypatch.setattr(Observer, "measure_lengths", None)
+    outputs = net.heads["main"](net.trunk(net.x))
+    reweighter(outputs.square().mean(), {name: F.mse_loss(outputs, net.y[name]) for name in ("a", "b")})
 
 
 def test_neither_a_factor_nor_an_offset_on_a_loss_changes_what_is_learned():
@@ -124,9 +149,9 @@ def test_units_are_measured_ever_more_rarely(method):
     net = Net()
     reweighter, measured = Reweighter(method, TASKS, net.trunk, units=True, every=1), []
     for call in range(40):
-        before = reweighter._scales.lengths
+        before = reweighter._scales.gradients.number
         reweighter(*net.losses())
-        measured += [call] * (reweighter._scales.lengths is not before)
+        measured += [call] * (not torch.equal(reweighter._scales.gradients.number, before))
     assert measured == [0, 1, 2, 4, 8, 16, 32]
 
 
@@ -135,7 +160,7 @@ def test_units_wait_for_an_update():
     reweighter = Reweighter(tasks=TASKS, shared=net.trunk, every=5)
     for _ in range(8):
         reweighter(*net.losses())
-    assert reweighter._scales.lengths.last.unique().tolist() == [5]
+    assert reweighter._scales.gradients.last.unique().tolist() == [5]
 
 
 def test_a_task_that_comes_late_is_measured_at_once():
@@ -145,20 +170,21 @@ def test_a_task_that_comes_late_is_measured_at_once():
         main, aux = net.losses()
         reweighter(main, {name: aux[name] for name in TASKS[call < 5 :]})
         assert (reweighter.factors[TASKS[0]] == 1) == (call < 5)
-    assert reweighter._scales.lengths.last.tolist() == [4, 5, 4, 4, 4]
+    assert reweighter._scales.gradients.last.tolist() == [4, 5, 4, 4, 4]
 
 
-def test_a_state_of_losses_in_place_of_lengths_is_not_read():
-    """Older versions kept sizes of losses."""
+def test_a_state_without_gradients_is_continued():
+    """Older versions kept sizes of losses only."""
     net = Net()
     reweighter = Reweighter(tasks=TASKS, shared=net.trunk)
     train(net, reweighter, 3)
     state = unpack(reweighter.get_extra_state())
-    state["sizes"] = state.pop("lengths")
+    del state["lengths"]
     other = Reweighter(tasks=TASKS, shared=net.trunk)
     other.set_extra_state(state)
-    assert not other._scales.lengths.number.any()
-    assert other.weights == reweighter.weights
+    assert other.factors == other.weights == reweighter.weights
+    train(net, other, 2)
+    assert other._scales.gradients.number.all()
 
 
 def test_factors_are_what_losses_are_multiplied_by():
@@ -201,8 +227,8 @@ def test_a_loss_that_is_not_finite_leaves_its_unit_alone():
     main, aux = net.losses()
     with pytest.warns(UserWarning, match="The loss or gradient of 'b' is not finite"):
         reweighter(main, {**aux, "b": aux["b"] * math.inf})
-    assert reweighter._scales.lengths.number.tolist() == [*[1 + 0.95 + 0.95**2] * 2, 1.95, *[1 + 0.95 + 0.95**2] * 2]
-    assert reweighter._scales.lengths.last.tolist() == [2, 2, 1, 2, 2]
+    assert reweighter._scales.gradients.number.tolist() == [*[1 + 0.95 + 0.95**2] * 2, 1.95, *[1 + 0.95 + 0.95**2] * 2]
+    assert reweighter._scales.gradients.last.tolist() == [2, 2, 1, 2, 2]
     assert math.isfinite(reweighter.factors["b"])
     assert before["b"] > 0
 

@@ -7,7 +7,7 @@ A training step travels down these stages. Each imports only from those above it
 - ``methods``: inner products -> weights, one paper, one file
 - ``convergence``: weights -> whether they have settled
 - ``fade``: steps so far -> how much the auxiliary part counts
-- ``units``: lengths of gradients -> comparable losses
+- ``units``: sizes of losses, lengths of gradients -> comparable losses
 - ``losses``: a user's losses -> checked, in one order
 - ``reweighter``: the module a user holds
 - ``langevin``: noise after the optimiser's step, for the two-stage algorithm

@@ -80,9 +80,8 @@ class Reweighter(nn.Module):
             shared: what all tasks go through: a module, its parameters, or ``shared_parameters(model, "trunk")``.
             every: calls between two measurements of gradients, a constant or a ``Growing`` schedule; ``None``: the
                 schedule of the method. Methods that need no gradients are updated at every call.
-            units: whether every auxiliary loss is brought to the scale of the main loss, by the lengths of their
-                gradients, so that weights do not depend on it; ``None``: if the method needs it, as the recommended
-                one does.
+            units: whether every auxiliary loss is brought to the scale of the main loss, so that weights do not depend
+                on the scale of losses; ``None``: if the method needs it, as the recommended one does.
             aux_scale: multiplies every auxiliary loss before anything else sees it.
             train_on_main: if ``False``, the main loss only steers the weights and is not part of the result.
             fade: lets the auxiliary part fall to 0 over the run, such as ``LinearFade(until=0.8, total=1000)``;

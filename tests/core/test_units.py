@@ -10,9 +10,8 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from arml import ARML, Agreement, LinearFade, Reweighter, Uniform
-from arml.observer import Observer
 from arml.packing import unpack
-from arml.units import LARGEST, MEMORY, find_units, no_sizes
+from arml.units import LARGEST, MEMORY, LossScales, find_units, no_sizes
 
 
 def numbers(*values):
@@ -89,12 +88,21 @@ def test_a_task_that_trains_the_main_outputs_is_brought_to_the_size_of_the_main_
     )
 
 
-def test_gradients_are_not_measured_where_every_task_trains_the_main_outputs(monkeypatch):
+def test_gradients_are_not_measured_where_every_task_trains_the_main_outputs():
     net = Net()
     reweighter = Reweighter(tasks=["a", "b"], shared=net.trunk)
-    monkeypatch.setattr(Observer, "measure_lengths", None)
     outputs = net.heads["main"](net.trunk(net.x))
     reweighter(outputs.square().mean(), {name: F.mse_loss(outputs, net.y[name]) for name in ("a", "b")})
+    assert reweighter._scales.losses.number.tolist() == [1, 1, 1]
+    assert reweighter._scales.gradients.number.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("signs", [(1, -1), (-1, 1)])
+def test_the_size_of_a_negative_loss_is_its_distance_from_0(signs):
+    scales, both = LossScales(torch.zeros(2), 1.0, in_units=True), torch.ones(2, dtype=torch.bool)
+    losses = torch.tensor([2.0, 4.0]) * torch.tensor(signs)
+    scales.learn(losses, both, torch.zeros(2), ~both, 0, torch.ones(1, dtype=torch.bool))
+    assert scales.all.tolist() == [1, 0.5]
 
 
 def test_neither_a_factor_nor_an_offset_on_a_loss_changes_what_is_learned():

@@ -1,6 +1,6 @@
 """The public functions: they take losses and shared parameters in any accepted form, and return inner products."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -61,12 +61,7 @@ def norms(losses: Tensor | TaskLosses, shared: Shared) -> Tensor:
     >>> norms(torch.stack([(3 * theta[0] + 4 * theta[1]), theta[0] ** 2]), [theta])
     tensor([5., 2.])
     """
-    scalars, trainable = _scalars(losses), _trainable(shared)
-    if not trainable:
-        return scalars[0].new_zeros(len(scalars))
-    with torch.autocast(scalars[0].device.type, enabled=False):
-        check_compiled(scalars, trainable)
-        return backward.gradient_norms(scalars, trainable)
+    return _measure_each(losses, shared, backward.gradient_norms)
 
 
 def lengths(losses: Tensor | TaskLosses, shared: Shared) -> Tensor:
@@ -76,12 +71,19 @@ def lengths(losses: Tensor | TaskLosses, shared: Shared) -> Tensor:
     >>> lengths(torch.stack([(3 * theta[0] + 4 * theta[1]), theta[0] ** 2]), [theta])
     tensor([5., 2.])
     """
+    return _measure_each(losses, shared, backward.lengths_next_to_losses)
+
+
+def _measure_each(
+    losses: Tensor | TaskLosses, shared: Shared, find: Callable[[TaskLosses, Sequence[Tensor]], Tensor]
+) -> Tensor:
+    """One number per task, [1 + K]; zeros if all shared parameters are frozen."""
     scalars, trainable = _scalars(losses), _trainable(shared)
     if not trainable:
         return scalars[0].new_zeros(len(scalars))
     with torch.autocast(scalars[0].device.type, enabled=False):
         check_compiled(scalars, trainable)
-        return backward.lengths_next_to_losses(scalars, trainable)
+        return find(scalars, trainable)
 
 
 def _scalars(losses: Tensor | TaskLosses) -> TaskLosses:

@@ -81,6 +81,18 @@ def test_train_stops_with_a_checkpoint_and_resumes_to_the_same_record(tmp_path, 
     assert not is_done(path.parent)
 
 
+def test_sigterm_before_and_after_training_ends_a_command_like_ctrl_c(tmp_path, monkeypatch):
+    def load_for_ever(*args, **kwargs):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+
+    monkeypatch.setattr("arml.cli.train.build", load_for_ever)
+    stopped = arml("train", "mlc", *WORDS, "--out", str(tmp_path))
+    assert stopped.returncode == 143
+    assert "stopped by SIGTERM. Finished work is kept" in " ".join(stopped.stderr.split())
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
 SWEEP = """
 import sys
 from pathlib import Path

@@ -34,11 +34,11 @@ def _run(command: Command, prog: str, words: Sequence[str]) -> int:
 
     from arml.cli.progress import say
     from arml.lab.shortage import explain_shortages
-    from arml.lab.stopping import Stopped
+    from arml.lab.stopping import Stopped, end_on_sigterm
 
     try:
         options = parse(command, prog, words)
-        with explain_shortages(getattr(options, "out", None) or Path()):
+        with end_on_sigterm(), explain_shortages(getattr(options, "out", None) or Path()):
             return command.load()(options, Console())
     except (
         ValueError,

@@ -1,4 +1,7 @@
-"""Stopping on purpose: Ctrl-C and SIGTERM end training between two steps, with a checkpoint."""
+"""Stopping on purpose: Ctrl-C and SIGTERM end training between two steps, with a checkpoint.
+
+Before and after training, a command stops at once.
+"""
 
 import signal
 import threading
@@ -31,6 +34,24 @@ class Stop:
 
     def __bool__(self) -> bool:
         return self.reason != 0
+
+
+@contextmanager
+def end_on_sigterm() -> Iterator[None]:
+    """Turns SIGTERM into :class:`Stopped`, as Python turns Ctrl-C into ``KeyboardInterrupt``."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        del frame
+        raise Stopped(number, "stopped by SIGTERM. Finished work is kept")
+
+    if threading.current_thread() is not threading.main_thread():  # where Python allows no handlers
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -9,14 +9,16 @@ from torch import Tensor, nn
 
 from arml.connection import Connection
 from arml.gradients.auto import Auto
-from arml.gradients.backward import Engine, TaskLosses, record_touched, take_unit_directions
+from arml.gradients.backward import Engine, TaskLosses, double_backward, record_touched, take_unit_directions
 from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
-from arml.gradients.measure import alignment, gram, lengths, norms
+from arml.gradients.graph import leaves
+from arml.gradients.measure import alignment, gram, norms
 from arml.gradients.shared import Shared, is_read_anew, keep_readable, parameters_by_name, parameters_of_layer
 from arml.gradients.signals import Signals
 from arml.gradients.sketch import TaskProducts, measure_tasks
 from arml.losses import Closure, fill_missing, leave_out, order_losses
 from arml.methods.base import Method
+from arml.nearest import Nearest, next_two
 from arml.outputs import Outputs
 from arml.precision import Autocast, LossScale, Precision, check_loss_scale, read_scale
 from arml.rounds import Rounds
@@ -45,6 +47,7 @@ class Observer:
         self._precision = Precision()
         self._warned: set[str] = set()
         self.outputs = Outputs(len(self.tasks))
+        self.last_layer, self.next_two = Nearest(1 + len(self.tasks)), Nearest(1 + len(self.tasks), next_two)
         self._steering_name = "main"
 
     def set_loss_scale(self, loss_scale: LossScale) -> None:
@@ -57,8 +60,17 @@ class Observer:
         self._steering_name = self._connection.main_name = name
 
     def read_shared(self) -> dict[str, Tensor]:
-        """The parameters on which gradients are compared, as the network has them now."""
+        """The shared parameters, as the network has them now, or the layer of them that the method names."""
         return parameters_of_layer(parameters_by_name(self._shared), self.method.needs().layer)
+
+    def find_measured(self, losses: Sequence[Tensor | None], device: torch.device) -> bool:
+        """Reads the shared parameters again, and finds those to measure. Returns whether there are further ones."""
+        self.measured = shared = self.read_shared()
+        if not self.method.needs().nearest:
+            return False
+        is_wider = self.last_layer.look_at(losses, shared, device)
+        self.measured = self.last_layer.choose(shared)
+        return is_wider
 
     def measure_batch(
         self,
@@ -98,11 +110,15 @@ class Observer:
         return None
 
     def measure_lengths(self, losses: TaskLosses, scale: Tensor, usable: Tensor) -> Tensor:
-        """About how long the gradient of each task is, times ``scale``, [1 + K]; 0 for tasks that are not usable."""
-        factor = read_scale(self.loss_scale)
+        """About how long the gradient of each task is, times ``scale``, [1 + K]; 0 for tasks that are not usable.
+
+        It takes a pass per task, so it goes no further than the two parameters next to the losses.
+        """
+        factor, shared = read_scale(self.loss_scale), self.read_shared()
+        self.next_two.look_at([loss if loss.requires_grad else None for loss in losses], shared, losses[0].device)
         given = leave_out(losses, usable)
         given = given if factor == 1 else [factor * loss for loss in given]
-        return scale * to_memory(lengths(given, self.read_shared())) / factor
+        return scale * to_memory(norms(given, self.next_two.choose(shared))) / factor
 
     def add_to_round(self, rounds: Rounds, known: Signals, losses: TaskLosses, scale: Tensor) -> None:
         """Adds to the round the tasks of this batch that it has not met yet."""
@@ -123,7 +139,10 @@ class Observer:
 
     def _check_measured(self, losses: TaskLosses, touched: set[int], products: Sequence[Tensor]) -> None:
         """Reports losses without a connection to the shared parameters, and those that float16 turned into zeros."""
-        vanished = self._connection.check(losses, self.measured, touched, products)
+        # What is measured next to the losses says nothing about the rest of the shared parameters; the graph does.
+        shared = self.read_shared()
+        touched = leaves(losses) if self.method.needs().nearest else touched
+        vanished = self._connection.check(losses, shared, touched, products)
         self._precision.check_vanished(vanished, [losses[("main", *self.tasks).index(name)] for name in vanished])
 
     def _observe(self, losses: TaskLosses, scale: Tensor, memory: Any, engine: Engine | Auto) -> Signals:
@@ -145,7 +164,8 @@ class Observer:
     def _choose_engine(self, closure: Closure | None, start: RandomState | None, usable: Tensor) -> Engine | Auto:
         if self.engine is not None:
             return self.engine
-        if closure is None:
+        nearest = self.method.needs().nearest
+        if closure is None or (nearest and len(usable) <= 3):
             return self.auto.prefer(present=usable.tolist())
         factor, autocast = read_scale(self.loss_scale), Autocast()
 
@@ -157,7 +177,8 @@ class Observer:
         first: list[Engine] = [DualNumbers(recompute, m, start, self._replay) for m in self.modules]
         if not autocast.enabled:  # in low precision the small steps of differences are lost in rounding
             first.append(CentralDifferences(recompute, start, self._replay))
-        return self.auto.prefer(*first, present=usable.tolist())
+        # Next to the losses, a second pass through the graph is shorter than a repetition of the forward pass.
+        return self.auto.prefer(*([double_backward] if nearest else []), *first, present=usable.tolist())
 
     def find_finite(self, values: Tensor) -> Tensor:
         """[1 + K] of bool: which ``values`` are finite. Warns about the others, once per task."""

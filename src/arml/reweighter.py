@@ -198,7 +198,10 @@ class Reweighter(nn.Module):
         return self.method.directions(self._memory)
 
     def read_shared(self) -> dict[str, Tensor]:
-        """The parameters on which gradients are compared, by name."""
+        """The shared parameters by name, or the layer of them that the method names.
+
+        Gradients are compared on them, or on those next to the losses (``Needs.nearest``).
+        """
         return self._observer.read_shared()
 
     def reset(self) -> None:
@@ -422,8 +425,11 @@ class Reweighter(nn.Module):
             batch = batch._replace(closure=multiply(batch.closure, everywhere.factor))
         present, values = everywhere.present, to_memory(everywhere.values)
         usable = present & self._observer.find_finite(everywhere.values)
+        device = everywhere.values.device
         if self.method.needs().outputs or self.units:
-            self._observer.outputs.look_at(batch.measured, everywhere.values.device)
+            self._observer.outputs.look_at(batch.measured, device)
+        if self._measures_gradients() and self._observer.find_measured(batch.measured, device):
+            self._rounds.clear()  # gradients of tasks on other parameters cannot be compared
         if self.units:
             self._measure_units(local, values, to_memory(everywhere.scale), usable)
         scale = to_memory(everywhere.scale) * self._scales.all
@@ -449,7 +455,6 @@ class Reweighter(nn.Module):
     ) -> Signals | None:
         """``known`` with products: of this batch if it holds all tasks, else of the round that ends with it, if any."""
         observer, rounds = self._observer, self._rounds
-        observer.measured = observer.read_shared()
         if not self.method.needs().each_batch and not rounds.is_covered_by(present):
             observer.add_to_round(rounds, known, losses, scale)
             return rounds.end(present, self.method, self._memory)
@@ -492,6 +497,8 @@ class Reweighter(nn.Module):
             "convergence": name_parts(self._window_state),
             "round": name_parts(self._rounds.now),
             "outputs": name_parts(self._observer.outputs.found),
+            "last_layer": self._observer.last_layer.state_dict(),
+            "next_two": self._observer.next_two.state_dict(),
             "engines": self._observer.auto.state_dict(),
         }
         # Some tools refuse a tensor whose size differs from that of a fresh model, so there is room for longer numbers.
@@ -510,6 +517,8 @@ class Reweighter(nn.Module):
             self.reset()
         # What older formats lack, and what counts positions of tasks that have changed, begins again.
         self._observer.outputs.restore(saved.get("outputs", {}))
+        self._observer.last_layer.restore(saved.get("last_layer", {}))
+        self._observer.next_two.restore(saved.get("next_two", {}))
         sizes, lengths = (fill(no_sizes(self._weights), saved.get(part, {})) for part in ("sizes", "lengths"))
         self._scales.restore(sizes, lengths, self._observer.outputs.same())
         in_place = saved["tasks"] == list(self.tasks)

@@ -6,7 +6,9 @@ import torch
 from torch import Tensor
 
 MEMORY = 20
-"""A size is averaged over about this many measurements."""
+"""The size of a loss is averaged over about this many measurements."""
+RECENT = 2
+"""The length of a gradient is averaged over about this many measurements: each stands for twice as many calls."""
 GROWTH = 2
 """A gradient is measured again when there have been so many times as many calls as at the last measurement."""
 LARGEST = 1e12
@@ -14,7 +16,7 @@ LARGEST = 1e12
 
 
 class Sizes(NamedTuple):
-    """What is known of the size of every loss, or of its gradient, [1 + K]. Each counts 1 - 1 / MEMORY of the next."""
+    """What is known of the size of every loss, or of its gradient, [1 + K]."""
 
     number: Tensor
     """How many sizes were seen."""
@@ -23,9 +25,12 @@ class Sizes(NamedTuple):
     last: Tensor
     """The call at which the last one was seen."""
 
-    def add(self, new: Tensor, usable: Tensor, call: int = 0) -> "Sizes":
-        """These and the ``new`` ones [1 + K] of this ``call``, as far as they are ``usable``."""
-        keep = 1 - 1 / MEMORY
+    def add(self, new: Tensor, usable: Tensor, call: int = 0, memory: int = MEMORY) -> "Sizes":
+        """These and the ``new`` ones [1 + K] of this ``call``, as far as they are ``usable``.
+
+        Each counts 1 - 1 / ``memory`` of the next.
+        """
+        keep = 1 - 1 / memory
         return Sizes(
             torch.where(usable, keep * self.number + 1, self.number),
             torch.where(usable, keep * self.total + new, self.total),
@@ -83,7 +88,7 @@ class LossScales:
 
     def learn(self, losses: Tensor, usable: Tensor, gradients: Tensor, due: Tensor, call: int, same: Tensor) -> None:
         """Adds the sizes of losses that are ``usable``, and the lengths of gradients that were ``due``, if finite."""
-        measured = self.gradients.add(gradients, due & gradients.isfinite(), call)
+        measured = self.gradients.add(gradients, due & gradients.isfinite(), call, RECENT)
         self.restore(self.losses.add(losses.abs(), usable, call), measured, same)
 
     def are_due(self, call: int, same_outputs: Tensor) -> Tensor:

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import reduce
+from itertools import islice
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.autograd import grad
 
-from arml._distributed import mean_of_numbers, mean_over_processes
+from arml._distributed import mean_over_processes
 from arml.gradients.buffers import lend_buffers
 from arml.gradients.graph import walk
 from arml.gradients.kept import TaskGradients, forbid_reuse, hand_over
@@ -151,20 +152,8 @@ def gradient_sizes(losses: TaskLosses, shared: Sequence[Tensor]) -> Tensor:
 
     It measures the shared parameters next to the losses, so that no backward pass goes through the whole network.
     """
-    near = _nearest_parameters(losses, shared, most=4) or shared
+    near = nearest_parameters(losses, shared, most=4) or shared
     return torch.stack([dot(g, g).sqrt() for g in (task_gradient(loss, near) for loss in losses)])
-
-
-def lengths_next_to_losses(losses: TaskLosses, shared: Sequence[Tensor]) -> Tensor:
-    """The length of every task's gradient on the shared parameters next to the losses, [1 + K]: cheap.
-
-    These are the last layer of a trunk that all tasks go through, and the last layers where tasks leave it earlier. On
-    all processes they are the same: those that are next to a loss on any of them.
-    """
-    next_to = {id(p) for loss in losses for p in _nearest_parameters([loss], shared, most=2)}
-    chosen = torch.tensor([id(p) in next_to for p in shared], device=losses[0].device)
-    (anywhere,) = mean_of_numbers([chosen.float()])
-    return gradient_norms(losses, [p for p, here in zip(shared, anywhere.tolist(), strict=True) if here > 0] or shared)
 
 
 def direction_gradients(losses: TaskLosses, shared: Sequence[Tensor], directions: Tensor) -> list[Gradient]:
@@ -218,17 +207,34 @@ def lowest_precision(losses: TaskLosses) -> float:
     return max(torch.finfo(dtype).eps for dtype in {losses[0].dtype, *dtypes} if dtype.is_floating_point)
 
 
-def _nearest_parameters(losses: TaskLosses, shared: Sequence[Tensor], most: int) -> Sequence[Tensor]:
+def nearest_parameters(losses: TaskLosses, shared: Sequence[Tensor], most: int) -> Sequence[Tensor]:
     """Those of ``shared`` that are the fewest operations away from the losses; none if these do not reach any."""
-    # More than one, because a bias before BatchNorm has a gradient of rounding errors only.
-    wanted, found = {id(p): p for p in shared}, []
+    return list(islice(_by_distance(losses, shared), most))
+
+
+def last_layer(loss: Tensor, shared: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Those of ``shared`` between ``loss`` and the first matrix or kernel among them, with it; all if there is none.
+
+    >>> layer, norm = torch.nn.Linear(2, 3), torch.nn.LayerNorm(3)
+    >>> loss = norm(layer(torch.ones(4, 2)).relu()).sum()
+    >>> [tuple(p.shape) for p in last_layer(loss, [*layer.parameters(), *norm.parameters()])]
+    [(3,), (3,), (3,), (3, 2)]
+    """
+    found = []
+    for p in _by_distance([loss], shared):
+        found.append(p)
+        if p.ndim > 1:
+            break
+    return found
+
+
+def _by_distance(losses: TaskLosses, shared: Sequence[Tensor]) -> Iterator[Tensor]:
+    """Those of ``shared`` that the losses reach, the nearest first."""
+    wanted = {id(p): p for p in shared}
     for node in walk(losses):
         p = wanted.pop(id(getattr(node, "variable", None)), None)
         if p is not None:
-            found.append(p)
-            if len(found) == most:
-                break
-    return found
+            yield p
 
 
 def _grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], **options: Any) -> tuple[Tensor, ...]:

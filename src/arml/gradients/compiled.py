@@ -52,11 +52,16 @@ def trained_parameters(loss: Tensor) -> list[Tensor]:
     a backward pass shows which of them have a gradient.
     """
     parameters = parameters_behind(loss)
-    if not _compiled_graphs([loss]):
+    if not is_compiled(loss):
         return parameters
     check_compiled([loss], parameters)
     parts = task_gradient(loss, parameters)
     return [p for p, part in zip(parameters, parts, strict=True) if bool(part.any())]
+
+
+def is_compiled(loss: Tensor) -> bool:
+    """Whether a part of the graph of ``loss`` is compiled. Every backward pass to it goes through all of it."""
+    return bool(_compiled_graphs([loss]))
 
 
 def _compiled_graphs(losses: TaskLosses) -> set[type]:

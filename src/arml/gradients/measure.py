@@ -1,6 +1,6 @@
 """The public functions: they take losses and shared parameters in any accepted form, and return inner products."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -61,29 +61,12 @@ def norms(losses: Tensor | TaskLosses, shared: Shared) -> Tensor:
     >>> norms(torch.stack([(3 * theta[0] + 4 * theta[1]), theta[0] ** 2]), [theta])
     tensor([5., 2.])
     """
-    return _measure_each(losses, shared, backward.gradient_norms)
-
-
-def lengths(losses: Tensor | TaskLosses, shared: Shared) -> Tensor:
-    """:func:`norms` on the last shared layer only, [1 + K]: no backward pass goes through the whole network.
-
-    >>> theta = torch.tensor([1.0, 2.0], requires_grad=True)
-    >>> lengths(torch.stack([(3 * theta[0] + 4 * theta[1]), theta[0] ** 2]), [theta])
-    tensor([5., 2.])
-    """
-    return _measure_each(losses, shared, backward.lengths_next_to_losses)
-
-
-def _measure_each(
-    losses: Tensor | TaskLosses, shared: Shared, find: Callable[[TaskLosses, Sequence[Tensor]], Tensor]
-) -> Tensor:
-    """One number per task, [1 + K]; zeros if all shared parameters are frozen."""
     scalars, trainable = _scalars(losses), _trainable(shared)
     if not trainable:
         return scalars[0].new_zeros(len(scalars))
     with torch.autocast(scalars[0].device.type, enabled=False):
         check_compiled(scalars, trainable)
-        return find(scalars, trainable)
+        return backward.gradient_norms(scalars, trainable)
 
 
 def _scalars(losses: Tensor | TaskLosses) -> TaskLosses:

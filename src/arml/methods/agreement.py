@@ -20,6 +20,8 @@ from arml.schedule import Growing
 
 PATIENCE = 3
 """A task is judged after so many times ``warmup`` samples, whatever their importance."""
+PRIOR = 4
+"""So many samples say that all tasks with a head of their own are equally related to the main one."""
 
 
 class Samples(NamedTuple):
@@ -66,6 +68,8 @@ class AgreementMemory(NamedTuple):
     squares: Tensor
     competes: Tensor
     """[K] of bool: whether a task trains the outputs of the main one."""
+    relatedness: Tensor
+    """[K]: sum of q^2, for tasks with a head of their own."""
 
     def samples(self) -> Samples:
         """The samples so far."""
@@ -93,17 +97,22 @@ class Agreement(Method[AgreementMemory]):
     All of them together count s times as much as the main task, less where the evidence is thin, and not at all where
     there is none: the main task is then trained alone.
 
-    A task with a head of its own shapes common features only. It can do less harm, and its gradient shows less of its
-    use, so it counts unless it proves harmful:
+    A task with a head of its own shapes common features only, and no sign of agreement speaks for or against it: with
+    its head mirrored it would teach the same features, and every sign would be another. What counts is how much of the
+    main gradient its gradient shares, in either direction. With :math:`q_k` as :math:`r_k`, but relative to these K'
+    tasks only, and the mean of n samples of equal importance and :data:`PRIOR` more of 1,
 
-    .. math:: \alpha_k = h \min\bigl(2, \max(0, 1 + m_k / (3 e_k))\bigr)
+    .. math:: \rho_k^2 = \frac{n_0 + \sum q_k^2}{n_0 + n}, \qquad
+        \alpha_k = h\, \rho_k \Big/ \tfrac{1}{K'} \textstyle\sum_j \rho_j
 
-    Before ``warmup`` samples of equal importance, competing tasks share s equally, and the others have h each. Few
-    labels on good features are learned in a few steps, and later samples weigh next to nothing: after three times
-    ``warmup`` samples of any importance, tasks are judged all the same.
+    Before ``warmup`` samples of equal importance, competing tasks share s equally. Few labels on good features are
+    learned in a few steps, and later samples weigh next to nothing: after three times ``warmup`` samples of any
+    importance, tasks are judged all the same.
 
     Losses are first brought to the scale of the main loss (``Needs(units=True)``), so that no weight depends on the
-    scale of any loss. Updates are frequent at first and ever rarer later: see :meth:`schedule`.
+    scale of any loss. Gradients are compared on the last shared layer (``Needs(nearest=True)``): they tell as much
+    there as on the whole trunk, and cost so little that there can be many samples. Updates are frequent at first and
+    ever rarer later: see :meth:`schedule`.
     """
 
     doubt: float = 1.0
@@ -113,7 +122,7 @@ class Agreement(Method[AgreementMemory]):
     share: float = 1.0
     """s, the largest sum of the weights of competing tasks; the main task has 1."""
     own_head: float = 1.0
-    """h, the weight of a task with a head of its own while nothing speaks for or against it."""
+    """h, the mean weight of the tasks with heads of their own."""
 
     def __post_init__(self) -> None:
         check_positive(self, share=self.share, own_head=self.own_head)
@@ -123,15 +132,15 @@ class Agreement(Method[AgreementMemory]):
             raise ValueError(f"Agreement: `warmup` should be a whole number of at least 2. Got {self.warmup!r}.")
 
     def needs(self) -> Needs:
-        """Losses in common units, and which tasks compete."""
-        return Needs(outputs=True, units=True)
+        """Losses in common units, which tasks compete, and gradients on the last shared layer."""
+        return Needs(outputs=True, units=True, nearest=True)
 
     def schedule(self) -> Growing:
-        """After n calls the next update is 1 + n // 4 calls away: 22 updates in 300 calls, 51 in 200 000.
+        """After n calls the next update is 1 + n // 16 calls away: 58 updates in 300 calls, 165 in 200 000.
 
-        Each doubling of the number of calls takes three updates: late steps of a long run do not outvote early ones.
+        Each doubling of the number of calls takes eleven updates: late steps of a long run do not outvote early ones.
         """
-        return Growing(most=1_000_000, rate=4)
+        return Growing(most=1_000_000, rate=16)
 
     def settle(self, average: Tensor, last: Tensor) -> Tensor:
         """The last weights: they rest on all samples already, and a task that is off stays off."""
@@ -142,7 +151,7 @@ class Agreement(Method[AgreementMemory]):
         """As if all tasks competed, with equal weights."""
         zeros = torch.zeros_like(like[1:])
         competes = torch.ones_like(zeros, dtype=torch.bool)
-        return AgreementMemory(prepend_main(self._equal(competes, zeros)), *Samples(*[zeros] * 5), competes)
+        return AgreementMemory(prepend_main(self._equal(competes, zeros)), *Samples(*[zeros] * 5), competes, zeros)
 
     def directions(self, state: AgreementMemory) -> Tensor:
         """c = e_0."""
@@ -155,26 +164,37 @@ class Agreement(Method[AgreementMemory]):
             return state.weights, state
         competes = state.competes if signals.same_outputs is None else signals.same_outputs
         alignment = require(signals.alignment, "an alignment")[0]
-        products = torch.where(here, alignment[1:], 0.0)
-        r = products * (here.sum().sqrt() / _not_zero(products.norm()))
-        samples = state.samples().add(r, here * alignment[0].clamp(min=0).sqrt())
-        weights = prepend_main(torch.where(here, self._choose(samples, competes), state.weights[1:]))
-        return weights, AgreementMemory(weights, *samples, competes)
+        samples = state.samples().add(_relative(alignment[1:], here), here * alignment[0].clamp(min=0).sqrt())
+        relatedness = state.relatedness + _relative(alignment[1:], here & ~competes).square()
+        chosen = torch.where(competes, self._prove(samples, competes), self._relate(samples, relatedness, competes))
+        weights = prepend_main(torch.where(here, chosen, state.weights[1:]))
+        return weights, AgreementMemory(weights, *samples, competes, relatedness)
 
-    def _choose(self, samples: Samples, competes: Tensor) -> Tensor:
-        """The weights of the auxiliary tasks [K]."""
+    def _prove(self, samples: Samples, competes: Tensor) -> Tensor:
+        """The weights [K] of competing tasks, which must prove themselves."""
         mean, error = samples.mean(), samples.standard_error()
         known = (samples.number() > self.warmup) | (samples.times >= PATIENCE * self.warmup)
         proven = torch.where(known & competes, (mean - self.doubt * error).clamp(min=0), 0.0)
         certainty = (proven / _not_zero(mean.abs())).max()
         shared_out = self.share * certainty * proven / _not_zero(proven.sum())
-        tilted = self.own_head * (1 + mean / _not_zero(3 * error)).clamp(0, 2)
-        return torch.where(known, torch.where(competes, shared_out, tilted), self._equal(competes, mean))
+        return torch.where(known, shared_out, self._equal(competes, mean))
+
+    def _relate(self, samples: Samples, relatedness: Tensor, competes: Tensor) -> Tensor:
+        """The weights [K] of tasks with heads of their own, in proportion to how related they are."""
+        rho = ((PRIOR + relatedness) / (PRIOR + samples.times)).sqrt()
+        own = (~competes).to(rho)
+        return self.own_head * rho * own.sum() / _not_zero((own * rho).sum())
 
     def _equal(self, competes: Tensor, like: Tensor) -> Tensor:
         """The weights before anything is known, [K]."""
         each = self.share / competes.sum().clamp(min=1).to(like)
         return torch.where(competes, each, torch.full_like(like, self.own_head))
+
+
+def _relative(products: Tensor, among: Tensor) -> Tensor:
+    """``products`` [K] divided by their root mean square over the tasks ``among`` [K] of bool; 0 for all others."""
+    chosen = torch.where(among, products, 0.0)
+    return chosen * (among.sum().sqrt() / _not_zero(chosen.norm()))
 
 
 def _not_zero(values: Tensor) -> Tensor:

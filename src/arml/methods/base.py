@@ -31,6 +31,8 @@ class Needs:
     """Updates from every batch, whatever tasks it holds, instead of waiting until all tasks have been met."""
     layer: str | None = None
     """Measure on this part of the shared parameters, by name; ``None``: on all of them."""
+    nearest: bool = False
+    """Measure on the shared parameters next to the losses, the last shared layer: many cheap measurements."""
 
 
 class Method(Protocol[S]):

@@ -18,7 +18,7 @@ from arml.methods.base import (
 )
 from arml.schedule import Growing
 
-PATIENCE = 3
+PATIENCE = 7
 """A task is judged after so many times ``warmup`` samples, whatever their importance."""
 PRIOR = 4
 """So many samples say that all tasks with a head of their own are equally related to the main one."""
@@ -106,7 +106,7 @@ class Agreement(Method[AgreementMemory]):
         \alpha_k = h\, \rho_k \Big/ \tfrac{1}{K'} \textstyle\sum_j \rho_j
 
     Before ``warmup`` samples of equal importance, competing tasks share s equally. Few labels on good features are
-    learned in a few steps, and later samples weigh next to nothing: after three times ``warmup`` samples of any
+    learned in a few steps, and later samples weigh next to nothing: after seven times ``warmup`` samples of any
     importance, tasks are judged all the same.
 
     Losses are first brought to the scale of the main loss (``Needs(units=True)``), so that no weight depends on the

@@ -25,6 +25,7 @@ ORDER = {
         "packing",
         "state",
         "outputs",
+        "nearest",
         "together",
         "joint",
         "reuse",

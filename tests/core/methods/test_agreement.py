@@ -41,12 +41,12 @@ HALF = [(1, 1), (1, 1), (1, 1), (1, -1)]
         # b = (1, 0).
         (Agreement(doubt=1, warmup=2), (True, True), (1, 0)),
         (Agreement(doubt=1, warmup=2, share=3), (True, True), (3, 0)),
-        # 2 h for the first, h (1 + 0.5 / (3 * 0.5)) = h * 4 / 3 for the second.
-        (Agreement(warmup=2), (False, False), (2, 4 / 3)),
-        (Agreement(warmup=2, own_head=3), (False, False), (6, 4)),
+        # With heads of their own, signs say nothing.
+        (Agreement(warmup=2), (False, False), (1, 1)),
+        (Agreement(warmup=2, own_head=3), (False, False), (3, 3)),
         # Each kind by its own rule: alone, the second is worth b / m = 0.25 / 0.5 of the share.
-        (Agreement(doubt=0.5, warmup=2), (False, True), (2, 0.5)),
-        (Agreement(doubt=0.5, warmup=2), (True, False), (1, 4 / 3)),
+        (Agreement(doubt=0.5, warmup=2), (False, True), (1, 0.5)),
+        (Agreement(doubt=0.5, warmup=2), (True, False), (1, 1)),
         # Too few samples.
         (Agreement(warmup=4), (True, True), (0.5, 0.5)),
         (Agreement(warmup=4), (True, False), (1, 1)),
@@ -54,6 +54,17 @@ HALF = [(1, 1), (1, 1), (1, 1), (1, -1)]
 )
 def test_golden_values(method, same_outputs, expected):
     assert_close(follow(method, HALF, same_outputs), numbers(1, *expected))
+
+
+@pytest.mark.parametrize("signs", [(1, 1, 1, 1), (1, -1, -1, 1)])
+def test_tasks_with_heads_of_their_own_count_by_what_they_share_with_the_main_task(signs):
+    """q^2 = 2 (9, 16) / 25 at each of n = 4 updates, and four samples of 1 before: rho^2 = (0.86, 1.14)."""
+    rho = numbers(0.86, 1.14).sqrt()
+    rows = [(3 * sign, 4) for sign in signs]
+    assert_close(follow(Agreement(), rows, (False, False)), numbers(1, *(2 * rho / rho.sum())))
+    # A competing task is not among those they are compared with.
+    with_rival = follow(Agreement(own_head=2), [(*row, 100) for row in rows], (False, False, True))
+    assert_close(with_rival[1:3], 4 * rho / rho.sum())
 
 
 def test_samples_compare_a_task_with_the_others():
@@ -81,15 +92,15 @@ def test_samples_count_by_the_length_of_the_main_gradient():
 def test_labels_learned_in_a_few_steps_do_not_keep_the_weights_where_they_began():
     """As on features of a pretrained network: three samples count, all later ones weigh next to nothing."""
     method = Agreement(warmup=4)
-    rows, lengths = [(1, -1)] * 12, (1, 1, 1, *[1e-6] * 9)
-    assert_close(follow(method, rows[:11], (True, True), lengths[:11]), numbers(1, 0.5, 0.5))
+    rows, lengths = [(1, -1)] * 28, (1, 1, 1, *[1e-6] * 25)
+    assert_close(follow(method, rows[:27], (True, True), lengths[:27]), numbers(1, 0.5, 0.5))
     assert_close(follow(method, rows, (True, True), lengths), numbers(1, 1, 0))
 
 
-@pytest.mark.parametrize(("same_outputs", "equal"), [(True, 1.0), (False, 1.0)])
-def test_weights_move_after_the_warmup(same_outputs, equal):
+@pytest.mark.parametrize(("same_outputs", "later"), [(True, 0.0), (False, 1.0)])
+def test_weights_of_competing_tasks_move_after_the_warmup(same_outputs, later):
     seen = [float(follow(Agreement(), [(-1,)] * n, (same_outputs,))[1]) for n in range(1, 9)]
-    assert seen == [equal] * 6 + [0, 0]
+    assert seen == [1.0] * 6 + [later] * 2
 
 
 def test_chance_is_no_proof():
@@ -139,7 +150,7 @@ def test_a_missing_task_keeps_its_weight_and_what_is_known_of_it():
 
 def test_updates_become_rarer():
     schedule = Agreement().schedule()
-    for calls, updates in ((300, 22), (200_000, 51)):
+    for calls, updates in ((300, 58), (200_000, 165)):
         n, found = 0, 0
         while n < calls:
             n, found = n + schedule.after(n), found + 1

@@ -124,12 +124,15 @@ def test_the_sum_by_hand_is_a_sum():
     assert gradients_left(problem)[0].abs().sum() > 0
 
 
-def test_the_recommended_method_starts_with_equal_weights_in_common_units():
+def test_the_recommended_method_weights_by_relatedness_in_common_units():
     problem = Problem(MLP, K, batch=8)
     trunk, heads = task_gradients(problem)
     last = sum(p.numel() for p in list(problem.trunk.parameters())[-2:])  # weight and bias, at the end of each gradient
     lengths = trunk[:, -last:].norm(dim=1)
-    w = lengths[0] / lengths[1:]
+    units = lengths[0] / lengths[1:]
+    products = units * (trunk[1:, -last:] @ trunk[0, -last:])
+    rho = (4 + K * products.square() / products.square().sum()).sqrt()
+    w = units * rho / rho.mean()
     (contender,) = [one for one in contenders() if one.name == RECOMMENDED]
     contender.make(problem)()
     found_trunk, found_heads = gradients_left(problem)

@@ -34,7 +34,7 @@ def test_a_run_has_the_updates_that_a_reweighter_without_a_method_makes():
         (WAITING, RUN_STEPS - updates, 2),
         (SKIPPING, 0, 2),
     ]
-    assert updates == 22
+    assert updates == 58
     assert ticks[-1] == (3, 3)
     assert all(one.low <= one.high for one in found)
 
@@ -42,7 +42,7 @@ def test_a_run_has_the_updates_that_a_reweighter_without_a_method_makes():
 def test_a_run_costs_the_mean_of_its_steps():
     found = recommended_steps(MLP, 2, 2, Plan(repeats=1), lambda *_: None)
     by_name = {one.name: one.ratio for one in found}
-    assert run_ratio(found) == pytest.approx((22 * by_name[UPDATING] + 278 * by_name[WAITING]) / 300)
+    assert run_ratio(found) == pytest.approx((58 * by_name[UPDATING] + 242 * by_name[WAITING]) / 300)
 
 
 def test_steps_between_updates_measure_nothing():

@@ -51,7 +51,7 @@ def test_a_command_hangs_if_it_does_nothing_or_works_for_too_long_not_if_others_
 @linux
 def test_a_sample_of_the_torture_finds_nothing(tmp_path):
     parts = ["malformed", "checkpoints", "kills", "signals", "full disks"]
-    words = ["--seed", "3", "--share", "0.002", "--parts", *parts, "--out", str(tmp_path)]
+    words = ["--seed", "3", "--share", "0.006", "--parts", *parts, "--out", str(tmp_path)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "torture", *words]
     answer = subprocess.run(command, cwd=TESTS, env=environment, capture_output=True, text=True)

@@ -1,6 +1,6 @@
 """A step without an update does no more than the sum a user would write by hand."""
 
-import statistics
+import math
 import sys
 import time
 from contextlib import contextmanager
@@ -102,23 +102,22 @@ def untraced():
 
 @pytest.mark.slow
 def test_overhead_at_two_tasks_is_that_of_the_sum_by_hand():
-    """Both are timed in turn, so that a busy machine slows both; 33 us against 15 us was the ratio 2.2.
+    """The shortest of many short turns, which nothing else has interrupted; 33 us against 15 us was the ratio 2.2.
 
     Machines of one kind differ: the same code is below 1.6 on one and at 1.7 on another.
     """
     theta, main, aux = problem(2)
     reweighter = reweighter_for(theta, aux)
-    ratios = []
+    calls = (lambda: reweighter(main, aux), lambda: sum_by_hand(main, aux))
+    shortest = [math.inf, math.inf]
     with untraced():
-        for _ in range(200):
-            times = []
-            for call in (lambda: reweighter(main, aux), lambda: sum_by_hand(main, aux)):
+        for _ in range(1000):
+            for i, call in enumerate(calls):
                 start = time.perf_counter()
-                for _ in range(50):
+                for _ in range(10):
                     call()
-                times.append(time.perf_counter() - start)
-            ratios.append(times[0] / times[1])
-    assert statistics.median(ratios) < 1.9
+                shortest[i] = min(shortest[i], time.perf_counter() - start)
+    assert shortest[0] < 1.9 * shortest[1]
 
 
 def test_the_result_is_a_new_tensor():

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from arml.connection import Connection
 from arml.gradients.auto import Auto
 from arml.gradients.backward import Engine, TaskLosses, double_backward, record_touched, take_unit_directions
+from arml.gradients.contrast import measure_contrasts
 from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
 from arml.gradients.graph import leaves
 from arml.gradients.measure import alignment, gram, norms
@@ -100,7 +101,9 @@ class Observer:
                 signals = self._observe(given, scale, memory, self._choose_engine(closure, start, usable))
             if all(bool(part.isfinite().all()) for part in products_of(signals)):
                 self._check_measured(given, touched, products_of(signals))
-                return signals._replace(losses=torch.where(usable, known.losses, 0.0), present=usable)
+                contrasts = self._contrast(given, scale, usable) if self.method.needs().contrasts else None
+                values = torch.where(usable, known.losses, 0.0)
+                return signals._replace(losses=values, present=usable, contrasts=contrasts)
             # One gradient that is not finite spoils every product with the direction; only the norms show whose it is.
             finite = self.find_finite(norms(given, self.measured) if signals.norms is None else signals.norms)
             if bool(finite.all()):
@@ -108,6 +111,15 @@ class Observer:
                 return None
             usable = usable & finite
         return None
+
+    def _contrast(self, losses: TaskLosses, scale: Tensor, usable: Tensor) -> Tensor | None:
+        """``Signals.contrasts`` of ``scale`` times the losses; ``None`` also if no task trains the main outputs."""
+        factor = read_scale(self.loss_scale)
+        rivals = (usable[1:] & self.outputs.same()).nonzero().flatten() + 1
+        found = measure_contrasts([factor * loss for loss in losses], rivals.tolist()) if len(rivals) else None
+        if found is None or not bool(found.isfinite().all()):
+            return None
+        return found * torch.stack([scale[0] * scale, scale.square()]) / factor**2
 
     def measure_lengths(self, losses: TaskLosses, scale: Tensor, usable: Tensor) -> Tensor:
         """About how long the gradient of each task is, times ``scale``, [1 + K]; 0 for tasks that are not usable.

@@ -18,10 +18,11 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 from torch.autograd import grad
+from torch.autograd.graph import GradientEdge
 
 from arml._distributed import mean_over_processes
 from arml.gradients.buffers import lend_buffers
-from arml.gradients.graph import walk
+from arml.gradients.graph import Node, walk
 from arml.gradients.kept import TaskGradients, forbid_reuse, hand_over
 from arml.gradients.second import skip_needless_products
 
@@ -167,6 +168,14 @@ def task_gradient(loss: Tensor, shared: Sequence[Tensor]) -> Gradient:
     return differentiate(loss, shared, create_graph=False)
 
 
+def gradient_at(loss: Tensor, node: Node, saved: str) -> tuple[Tensor, Tensor]:
+    """The gradient of ``loss`` at the output of ``node``, and what the node has kept under the name ``saved``."""
+    (gradient,) = _grad(loss, (GradientEdge(node, 0),), retain_graph=True)
+    with lend_buffers():  # what checkpointing left out is computed again
+        kept: Tensor = getattr(node, saved)
+    return gradient, kept
+
+
 def differentiate(loss: Tensor, shared: Sequence[Tensor], *, create_graph: bool) -> list[Tensor]:
     """The gradient of ``loss`` in at least float32; the graph of ``loss`` is kept for the caller."""
     return _fill(_find_parts(loss, shared, create_graph=create_graph), shared)
@@ -237,7 +246,7 @@ def _by_distance(losses: TaskLosses, shared: Sequence[Tensor]) -> Iterator[Tenso
             yield p
 
 
-def _grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], **options: Any) -> tuple[Tensor, ...]:
+def _grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Any], **options: Any) -> tuple[Tensor, ...]:
     """Gradients. Layers that checkpointing computes again leave no trace in their buffers."""
     try:
         with lend_buffers() as lent:

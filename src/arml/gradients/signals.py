@@ -28,6 +28,12 @@ class Signals(NamedTuple):
     same_outputs: Tensor | None = None
     """[K] of bool, for methods that need it: tasks that go through every parameter of the main task, its head too."""
 
+    contrasts: Tensor | None = None
+    """[2, 1 + K], for methods that need it: <C_0, C_i> and ||C_i||^2 of tasks that train the outputs of the main task.
+
+    C is the gradient on the outputs' layer, centred (:mod:`arml.gradients.contrast`); ``None`` if it cannot be had.
+    """
+
     def seen(self) -> Tensor:
         """[1 + K] of bool: which tasks there are."""
         return torch.ones_like(self.losses, dtype=torch.bool) if self.present is None else self.present

@@ -18,8 +18,10 @@ from arml.methods.base import (
 )
 from arml.schedule import Growing
 
-PATIENCE = 7
+PATIENCE = 14
 """A task is judged after so many times ``warmup`` samples, whatever their importance."""
+INDIRECT = 2
+"""Samples from gradients on the last shared layer tell less: so many times as many are needed."""
 PRIOR = 4
 """So many samples say that all tasks with a head of their own are equally related to the main one."""
 
@@ -80,17 +82,17 @@ class AgreementMemory(NamedTuple):
 class Agreement(Method[AgreementMemory]):
     r"""Gives weight to tasks whose gradient has proven to agree with the main one. The recommended method; ours.
 
-    Every update yields one sample of each task's agreement, relative to that of the other tasks:
-
-    .. math:: r_k = \sqrt K\, \langle g_0, g_k \rangle \Big/ \Bigl(\sum_j \langle g_0, g_j \rangle^2\Bigr)^{1/2}
-
-    Its importance is :math:`w = \|g_0\|`: a network that has learned nothing yet says little about tasks, and
-    once the few labels are learned by heart, their gradient says nothing about new examples. :math:`m_k` is the
-    weighted mean of the samples and :math:`e_k` its standard error.
-
     A task **competes** with the main one if it trains the same outputs: it goes through every parameter of the main
     task, its head too, as another domain with the same classes does. What it teaches may contradict the main labels, so
-    it must prove itself. With :math:`b_k = \max(0, m_k - d\, e_k)` and the sums over competing tasks,
+    it must prove itself. Every update yields one sample of its agreement: do the two tasks want alike outputs for alike
+    features? With the contrasts C, the gradients on the outputs' layer with centred features
+    (:mod:`arml.gradients.contrast`),
+
+    .. math:: r_k = \frac{\langle C_0, C_k \rangle}{\|C_0\| \|C_k\|}
+
+    Its importance is :math:`w = \|C_0\|`: once the few labels are learned by heart, their gradient says nothing about
+    new examples. :math:`m_k` is the weighted mean of the samples and :math:`e_k` its standard error. With
+    :math:`b_k = \max(0, m_k - d\, e_k)` and the sums over competing tasks,
 
     .. math:: \alpha_k = s\, \frac{b_k}{\sum_j b_j} \max_j \frac{b_j}{m_j}
 
@@ -99,25 +101,32 @@ class Agreement(Method[AgreementMemory]):
 
     A task with a head of its own shapes common features only, and no sign of agreement speaks for or against it: with
     its head mirrored it would teach the same features, and every sign would be another. What counts is how much of the
-    main gradient its gradient shares, in either direction. With :math:`q_k` as :math:`r_k`, but relative to these K'
-    tasks only, and the mean of n samples of equal importance and :data:`PRIOR` more of 1,
+    main gradient its gradient shares, in either direction, relative to the other K' tasks of this kind:
+
+    .. math:: q_k = \sqrt{K'}\, \langle g_0, g_k \rangle \Big/ \Bigl(\sum_j \langle g_0, g_j \rangle^2\Bigr)^{1/2}
+
+    With the mean of n samples of equal importance and :data:`PRIOR` more of 1,
 
     .. math:: \rho_k^2 = \frac{n_0 + \sum q_k^2}{n_0 + n}, \qquad
         \alpha_k = h\, \rho_k \Big/ \tfrac{1}{K'} \textstyle\sum_j \rho_j
 
     Before ``warmup`` samples of equal importance, competing tasks share s equally. Few labels on good features are
-    learned in a few steps, and later samples weigh next to nothing: after seven times ``warmup`` samples of any
-    importance, tasks are judged all the same.
+    learned in a few steps, and later samples weigh next to nothing: after :data:`PATIENCE` times ``warmup`` samples of
+    any importance, tasks are judged all the same.
 
     Losses are first brought to the scale of the main loss (``Needs(units=True)``), so that no weight depends on the
-    scale of any loss. Gradients are compared on the last shared layer (``Needs(nearest=True)``): they tell as much
-    there as on the whole trunk, and cost so little that there can be many samples. Updates are frequent at first and
-    ever rarer later: see :meth:`schedule`.
+    scale of any loss. Gradients g are those on the last shared layer (``Needs(nearest=True)``): they tell as much there
+    as on the whole trunk, and cost so little that there can be many samples. Updates are frequent at first and ever
+    rarer later: see :meth:`schedule`.
+
+    Contrasts need a linear layer before the losses, and all tasks in one batch. Without them (a compiled network,
+    batches with some of the tasks each) :math:`r_k` is :math:`q_k` over all tasks and :math:`w = \|g_0\|`. These
+    samples are worth less, because every task levels the random first outputs: twice as many are needed.
     """
 
     doubt: float = 1.0
     """d, the standard errors by which the agreement of a competing task must exceed 0."""
-    warmup: int = 6
+    warmup: int = 3
     """Samples of equal importance, n, that a task must exceed before its weight moves; see :data:`PATIENCE`."""
     share: float = 1.0
     """s, the largest sum of the weights of competing tasks; the main task has 1."""
@@ -132,8 +141,8 @@ class Agreement(Method[AgreementMemory]):
             raise ValueError(f"Agreement: `warmup` should be a whole number of at least 2. Got {self.warmup!r}.")
 
     def needs(self) -> Needs:
-        """Losses in common units, which tasks compete, and gradients on the last shared layer."""
-        return Needs(outputs=True, units=True, nearest=True)
+        """Losses in common units, which tasks compete, their contrasts, and gradients on the last shared layer."""
+        return Needs(outputs=True, contrasts=True, units=True, nearest=True)
 
     def schedule(self) -> Growing:
         """After n calls the next update is 1 + n // 16 calls away: 58 updates in 300 calls, 165 in 200 000.
@@ -164,16 +173,19 @@ class Agreement(Method[AgreementMemory]):
             return state.weights, state
         competes = state.competes if signals.same_outputs is None else signals.same_outputs
         alignment = require(signals.alignment, "an alignment")[0]
-        samples = state.samples().add(_relative(alignment[1:], here), here * alignment[0].clamp(min=0).sqrt())
+        samples = state.samples().add(*_sample(signals, alignment, here, competes))
+        needed = self.warmup if signals.contrasts is not None else INDIRECT * self.warmup
         relatedness = state.relatedness + _relative(alignment[1:], here & ~competes).square()
-        chosen = torch.where(competes, self._prove(samples, competes), self._relate(samples, relatedness, competes))
+        chosen = torch.where(
+            competes, self._prove(samples, competes, needed), self._relate(samples, relatedness, competes)
+        )
         weights = prepend_main(torch.where(here, chosen, state.weights[1:]))
         return weights, AgreementMemory(weights, *samples, competes, relatedness)
 
-    def _prove(self, samples: Samples, competes: Tensor) -> Tensor:
-        """The weights [K] of competing tasks, which must prove themselves."""
+    def _prove(self, samples: Samples, competes: Tensor, needed: int) -> Tensor:
+        """The weights [K] of competing tasks, which must prove themselves by more than ``needed`` samples."""
         mean, error = samples.mean(), samples.standard_error()
-        known = (samples.number() > self.warmup) | (samples.times >= PATIENCE * self.warmup)
+        known = (samples.number() > needed) | (samples.times >= PATIENCE * self.warmup)
         proven = torch.where(known & competes, (mean - self.doubt * error).clamp(min=0), 0.0)
         certainty = (proven / _not_zero(mean.abs())).max()
         shared_out = self.share * certainty * proven / _not_zero(proven.sum())
@@ -189,6 +201,16 @@ class Agreement(Method[AgreementMemory]):
         """The weights before anything is known, [K]."""
         each = self.share / competes.sum().clamp(min=1).to(like)
         return torch.where(competes, each, torch.full_like(like, self.own_head))
+
+
+def _sample(signals: Signals, alignment: Tensor, here: Tensor, competes: Tensor) -> tuple[Tensor, Tensor]:
+    """r and w of every task, [K] each; w is 0 where there is nothing to compare."""
+    if signals.contrasts is None or not bool((here & competes).any()):
+        return _relative(alignment[1:], here), here * alignment[0].clamp(min=0).sqrt()
+    products, squares = signals.contrasts
+    lengths = squares.sqrt()
+    r = products[1:] / _not_zero(lengths[0] * lengths[1:])
+    return r, lengths[0] * torch.where(competes, lengths[1:] > 0, here)
 
 
 def _relative(products: Tensor, among: Tensor) -> Tensor:

@@ -25,6 +25,8 @@ class Needs:
     """The length of every task's gradient."""
     outputs: bool = False
     """Which tasks train the outputs of the main task."""
+    contrasts: bool = False
+    """What tasks that train the outputs of the main task want for some features and not for others."""
     units: bool = False
     """Auxiliary losses brought to the scale of the main loss."""
     each_batch: bool = False

@@ -33,7 +33,8 @@ pytestmark = pytest.mark.slow  # real processes spend most of their time on impo
 on_several_processes = pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.long)])
 on_any_processes = pytest.mark.parametrize("processes", [1, 2, 3])
 in_every_scenario = pytest.mark.parametrize(
-    "scenario", ["methods", "engines", "accumulation", "langevin", "resume", "missing", "turns", "nan", "fallback"]
+    "scenario",
+    ["methods", "engines", "one_head", "accumulation", "langevin", "resume", "missing", "turns", "nan", "fallback"],
 )
 
 
@@ -111,6 +112,12 @@ def test_all_ranks_hold_the_same_bits(runs_of: RunsOf, scenario: str, processes:
     assert {run for run, ranks in runs.items() if len(ranks) != processes} == set()
     states = {run: [(rank["weights"], rank["parameters"]) for rank in ranks] for run, ranks in runs.items()}
     assert {run for run, (first, *others) in states.items() if any(state != first for state in others)} == set()
+
+
+@on_several_processes
+def test_contrasts_are_measured_on_all_ranks(runs_of: RunsOf, processes: int) -> None:
+    for count in (1, processes):
+        assert [rank["notes"] for rank in runs_of("one_head", count)["Agreement"]] == [["contrasts"]] * count
 
 
 @on_several_processes

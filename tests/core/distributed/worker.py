@@ -207,6 +207,18 @@ def train_with_closure(method: Method[Any], through: str, *, by_parameters: bool
     return training.record()
 
 
+def one_head() -> Iterator[tuple[str, Record]]:
+    """All tasks train the outputs of the main one; their contrasts are centred over the rows of all processes."""
+    training = Training(METHODS["Agreement"], unused=True)
+    for step in range(STEPS):
+        x, targets = shard(step)
+        outputs = training.model(x, ("main",))["main"]
+        losses = {name: (outputs - target).square().mean() for name, target in targets.items()}
+        training.step(training.joint(losses.pop("main"), losses))
+    signals = training.reweighter.signals
+    yield "Agreement", training.record("none" if signals is None or signals.contrasts is None else "contrasts")
+
+
 def accumulation() -> Iterator[tuple[str, Record]]:
     """Two micro-batches per step of the optimiser: the first sends no gradients, but its weights agree, too."""
     for name, method in METHODS.items():
@@ -406,6 +418,7 @@ SCENARIOS: dict[str, Callable[[], Iterator[tuple[str, Record]]]] = {
     "methods": methods,
     "measures": measures,
     "engines": engines,
+    "one_head": one_head,
     "accumulation": accumulation,
     "missing": missing,
     "turns": turns,

@@ -17,13 +17,21 @@ def numbers(*values):
     return torch.tensor(values, dtype=torch.float64)
 
 
-def follow(method, products, same_outputs, lengths=None):
-    """The weights after updates with the products <g_0, g_k> in the rows of ``products``, and these lengths of g_0."""
+def follow(method, cosines, same_outputs, lengths=None, *, direct=True):
+    """The weights after updates with these agreements in the rows of ``cosines``, and lengths of the main gradient.
+
+    With ``direct`` they are those of contrasts, and of gradients on the last shared layer; else of the latter alone.
+    """
     state = method.init(torch.zeros(1 + len(same_outputs), dtype=torch.float64))
-    for i, row in enumerate(products):
-        square = 1.0 if lengths is None else lengths[i] ** 2
+    for i, row in enumerate(cosines):
+        length = 1.0 if lengths is None else lengths[i]
+        products = length * numbers(length, *row)
+        contrasts = torch.stack([products, numbers(length**2, *[1.0] * len(row))])
         signals = Signals(
-            numbers(*[1.0] * (1 + len(row))), numbers(square, *row)[None], same_outputs=torch.tensor(same_outputs)
+            numbers(*[1.0] * (1 + len(row))),
+            products[None],
+            same_outputs=torch.tensor(same_outputs),
+            contrasts=contrasts if direct else None,
         )
         weights, state = method.update(state, signals)
     return weights
@@ -54,6 +62,22 @@ HALF = [(1, 1), (1, 1), (1, 1), (1, -1)]
 )
 def test_golden_values(method, same_outputs, expected):
     assert_close(follow(method, HALF, same_outputs), numbers(1, *expected))
+
+
+def test_without_contrasts_twice_as_many_samples_are_needed():
+    method = Agreement(doubt=0.5, warmup=2)
+    assert_close(follow(method, HALF, (True, True), direct=False), numbers(1, 0.5, 0.5))
+    # m = 3 / 5 and e^2 = (1 - 9 / 25) / 4 = 0.16 for the second task: b = (1, 0.6 - 0.2).
+    assert_close(follow(method, [*HALF, (1, 1)], (True, True), direct=False), numbers(1, 1 / 1.4, 0.4 / 1.4))
+
+
+def test_a_contrast_without_length_is_no_sample():
+    state = Agreement().init(torch.zeros(3, dtype=torch.float64))
+    contrasts = torch.stack([numbers(4, 3, 0), numbers(4, 9, 0)])
+    signals = Signals(numbers(1, 1, 1), numbers(4, 1, 1)[None], contrasts=contrasts)
+    _, after = Agreement().update(state, signals)
+    assert_close(after.values, numbers(2 * 0.5, 0))
+    assert_close(after.times, numbers(1, 0))
 
 
 @pytest.mark.parametrize("signs", [(1, 1, 1, 1), (1, -1, -1, 1)])
@@ -92,20 +116,20 @@ def test_samples_count_by_the_length_of_the_main_gradient():
 def test_labels_learned_in_a_few_steps_do_not_keep_the_weights_where_they_began():
     """As on features of a pretrained network: three samples count, all later ones weigh next to nothing."""
     method = Agreement(warmup=4)
-    rows, lengths = [(1, -1)] * 28, (1, 1, 1, *[1e-6] * 25)
-    assert_close(follow(method, rows[:27], (True, True), lengths[:27]), numbers(1, 0.5, 0.5))
+    rows, lengths = [(1, -1)] * 56, (1, 1, 1, *[1e-6] * 53)
+    assert_close(follow(method, rows[:55], (True, True), lengths[:55]), numbers(1, 0.5, 0.5))
     assert_close(follow(method, rows, (True, True), lengths), numbers(1, 1, 0))
 
 
 @pytest.mark.parametrize(("same_outputs", "later"), [(True, 0.0), (False, 1.0)])
 def test_weights_of_competing_tasks_move_after_the_warmup(same_outputs, later):
-    seen = [float(follow(Agreement(), [(-1,)] * n, (same_outputs,))[1]) for n in range(1, 9)]
-    assert seen == [1.0] * 6 + [later] * 2
+    seen = [float(follow(Agreement(), [(-1,)] * n, (same_outputs,))[1]) for n in range(1, 6)]
+    assert seen == [1.0] * 3 + [later] * 2
 
 
 def test_chance_is_no_proof():
     """Of 200 competing tasks without evidence about 84 % are off; with heads of their own, all stay on."""
-    products = torch.randn(30, 200, generator=torch.Generator().manual_seed(0)).tolist()
+    products = torch.randn(30, 200, generator=torch.Generator().manual_seed(0)).tanh().tolist()
     competing = follow(Agreement(), products, (True,) * 200)[1:]
     assert 0.75 < (competing == 0).double().mean() < 0.92
     assert competing.sum() < 0.8
@@ -115,8 +139,8 @@ def test_chance_is_no_proof():
 
 
 def test_main_labels_that_are_known_by_heart_say_nothing():
-    """Ten updates, but only the first three have a main gradient to speak of: too few."""
-    products, lengths = [(1,)] * 3 + [(-1,)] * 7, [1] * 3 + [1e-9] * 7
+    """Ten updates, but only the first two have a main gradient to speak of: too few."""
+    products, lengths = [(1,)] * 2 + [(-1,)] * 8, [1] * 2 + [1e-9] * 8
     assert_close(follow(Agreement(), products, (True,), lengths), numbers(1, 1))
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -231,6 +232,20 @@ def test_a_link_in_the_place_of_a_part_is_not_followed(root, cifar):
     (root / f"{ARCHIVE}.part").symlink_to(root / "precious")
     assert get("cifar10", root, Site(cifar)).state == "present"
     assert (root / "precious").read_text() == "mine"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
+def test_something_endless_in_the_place_of_a_file_is_refused(root, svhn, make):
+    (root / "svhn").mkdir(parents=True)
+    make(root / "svhn" / "train_32x32.mat")
+    with pytest.raises(DataError, match=r"train_32x32\.mat: expected a file, found a folder, a pipe or a device"):
+        get("svhn", root, Site(svhn))
+
+
+def test_an_archive_that_is_a_pipe_is_not_read_for_its_checksum(root, cifar):
+    cifar_pickles(root, rows=20)
+    os.mkfifo(root / ARCHIVE)
+    assert "original" not in check("cifar10", root)
 
 
 def test_other_addresses_than_those_of_the_web_are_refused(root, cifar):

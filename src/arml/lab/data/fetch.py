@@ -82,7 +82,7 @@ def check(name: str, root: Path) -> str:
     contents = dataset.read(root)
     lines = [f"{name}: can be read from {dataset.where(root)}", *contents.lines]
     paths = {root / remote.path: remote.md5 for remote in dataset.files}
-    lines += [_compare_checksum(path, md5) for path, md5 in paths.items() if path.exists()]
+    lines += [_compare_checksum(path, md5) for path, md5 in paths.items() if path.is_file()]
     return "\n  ".join(lines)
 
 
@@ -125,6 +125,11 @@ def _download(name: str, remote: Remote, root: Path, base_url: str | None, progr
     import pooch  # type: ignore[import-untyped, unused-ignore]
 
     target = root / remote.path
+    if target.exists() and not target.is_file():  # pooch would read a pipe or a device for ever
+        raise DataError(
+            f"{target}: expected a file, found a folder, a pipe or a device. Remove it, then run `arml data fetch "
+            f"{name}` again."
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     file = remote.url.rsplit("/", 1)[1]
     url = remote.url if base_url is None else f"{base_url.rstrip('/')}/{file}"

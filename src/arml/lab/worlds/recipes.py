@@ -49,12 +49,13 @@ class Recipes:
         others: Mapping[str, ImageTask],
         *,
         labels: int = 20,
+        network: str = "",
         **settings: Any,
     ) -> World:
         """A world of digits; names that end in ``mlp`` have a perceptron, others a convolutional network."""
         is_flat = name.endswith("mlp")
         make = partial(make_digits, {**helpful, **others}, self.tier, is_flat, labels)
-        network = "mlp-64" if is_flat else "plain-32"
+        network = network or ("mlp-64" if is_flat else "plain-32")
         return World(
             name, self.tier, kind, tuple(helpful), tuple(others), make, network=network, labels=labels, **settings
         )

@@ -38,6 +38,10 @@ DEV: tuple[World, ...] = (
     _dev.digits("digits-three-help-two-mislead-cnn", "some mislead", _three, wrong_digits(3, 7)),
     _dev.digits("digits-three-help-two-mislead-mlp", "some mislead", _three, wrong_digits(3, 7)),
     _dev.digits(
+        "digits-batchnorm-three-help-two-mislead-cnn", "some mislead", _three, wrong_digits(3, 7), network="small-32"
+    ),
+    _dev.digits("digits-batchnorm-one-helps-cnn", "all help", _plain, {}, network="small-32"),
+    _dev.digits(
         "digits-300-labels-two-help-three-mislead-cnn", "some mislead", _same, wrong_digits(3, 5, 7), labels=300
     ),
     _dev.digits("digits-two-help-three-other-concepts-mlp", "some mislead", {**_plain, **_noisy}, _ink),

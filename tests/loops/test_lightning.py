@@ -120,6 +120,7 @@ def test_two_processes_hold_the_same_weights(tmp_path):
     assert len(set(map(str, eval(one)))) > 1
 
 
+@pytest.mark.long
 def test_the_example_runs_in_bfloat16(tmp_path):
     command = [
         sys.executable,

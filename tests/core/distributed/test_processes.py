@@ -31,7 +31,7 @@ RunsOf = Callable[[str, int], Runs]
 
 pytestmark = pytest.mark.slow  # real processes spend most of their time on importing torch
 on_several_processes = pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.long)])
-on_any_processes = pytest.mark.parametrize("processes", [1, 2, 3])
+on_any_processes = pytest.mark.parametrize("processes", [1, 2, pytest.param(3, marks=pytest.mark.long)])
 in_every_scenario = pytest.mark.parametrize(
     "scenario",
     ["methods", "engines", "one_head", "accumulation", "langevin", "resume", "missing", "turns", "nan", "fallback"],

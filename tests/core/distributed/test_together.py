@@ -26,7 +26,7 @@ TIMEOUT = 300
 Found = Callable[[str, int], list[Any]]
 
 pytestmark = pytest.mark.slow  # real processes spend most of their time on importing torch
-on_several_processes = pytest.mark.parametrize("processes", [2, 3])
+on_several_processes = pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.long)])
 
 
 def start(output: Path, processes: int, *names: str) -> tuple[str, dict[str, list[Any]]]:

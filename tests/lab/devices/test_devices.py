@@ -34,7 +34,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return results
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_learner_trains_on_a_second_device(found: dict[str, Any]) -> None:
     expected = {
         f"{setting} {learner}"

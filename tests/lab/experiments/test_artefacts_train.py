@@ -51,9 +51,17 @@ def one_of_each(runs):
     return list(dict.fromkeys(kinds.values()))
 
 
+LONG = ("table1", "table2", "table4", "figure3", "misleading")
+"""Half a minute and more each; the others have the same kinds of data, fewer learners and fewer methods."""
+
+
+def marked(name):
+    return pytest.param(name, marks=pytest.mark.long if name in LONG else ())
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*has not converged", "ignore:.*failed to converge", "ignore:.*same digits")
-@pytest.mark.parametrize("name", [name for name in ARTEFACTS if name != "pacs"])
+@pytest.mark.parametrize("name", [marked(name) for name in ARTEFACTS if name != "pacs"])
 def test_every_kind_of_run_takes_two_steps(name, data, tmp_path_factory):
     out = tmp_path_factory.getbasetemp() / "artefacts"
     for run in one_of_each(ARTEFACTS[name].runs("cpu", 1)):

@@ -72,7 +72,7 @@ def largest_change(run, folder):
     return float(torch.tensor(path).diff(dim=0).abs().max())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:resnet18 starts from nothing")
 def test_weights_of_the_paper_preset_do_not_jump_from_corner_to_corner(tmp_path):
     """The gradients of a ResNet18 are large: with ARML's usual step size, an update moves a weight by 0.75."""

@@ -26,10 +26,10 @@ $(DEMO_INSTALLED): pyproject.toml constraints.txt
 demo: $(DEMO_INSTALLED)   ## see it work: one experiment on real data, an answer and a page to open; two to three minutes
 	$(BIN)/arml demo
 
-test: $(INSTALLED) browser   ## all tests except the slow ones, doctests and README blocks
+test: $(INSTALLED) browser   ## tests of everything, on real processes and in a browser too; the slow ones are left out
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not long"
 
-test-all: $(INSTALLED) browser   ## all tests except the long ones
+test-all: $(INSTALLED) browser   ## the slow tests, too: frameworks, compilers, convergence
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not long"
 
 test-long: $(INSTALLED)   ## the long tests: three processes, long samples, scripts with many variants

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from arml.cli.demo import Demo, run_demo
@@ -25,7 +24,6 @@ def test_few_lines_and_many_seeds():
     assert len(demo_runs.runs(Demo().seeds)) == 72
 
 
-@pytest.mark.slow
 def test_it_ends_with_an_answer_and_a_page_and_does_not_repeat_itself(tmp_path, monkeypatch, capsys):
     chosen = [replace(run, **QUICK) for run in demo_runs.runs(seeds=2) if run.method in ("uniform", "agreement")]
     monkeypatch.setattr(demo_runs, "runs", lambda seeds: chosen)

@@ -55,7 +55,6 @@ def send_once_training(number: int, root: Path):
     thread.join()
 
 
-@pytest.mark.slow
 def test_a_sweep_stops_within_seconds_and_keeps_checkpoints(tmp_path):
     runs = [replace(RUN, seed=seed) for seed in range(3)]
     with send_once_training(signal.SIGTERM, tmp_path) as sent, pytest.raises(Stopped, match="0 of 3 runs") as stopped:
@@ -103,7 +102,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 def test_workers_end_when_their_parent_is_gone(tmp_path):
     script = tmp_path / "sweep.py"
     script.write_text(SWEEP)

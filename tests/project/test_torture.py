@@ -47,7 +47,6 @@ def test_a_command_hangs_if_it_does_nothing_or_works_for_too_long_not_if_others_
     assert commands.run([], tmp_path / "log", timeout=1.0).code == code
 
 
-@pytest.mark.slow
 @linux
 def test_a_sample_of_the_torture_finds_nothing(tmp_path):
     parts = ["malformed", "checkpoints", "kills", "signals", "full disks"]

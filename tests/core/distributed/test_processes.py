@@ -29,7 +29,6 @@ Runs = dict[str, list[dict[str, Any]]]
 """What each rank recorded, by the name of the run."""
 RunsOf = Callable[[str, int], Runs]
 
-pytestmark = pytest.mark.slow  # real processes spend most of their time on importing torch
 on_several_processes = pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.long)])
 on_any_processes = pytest.mark.parametrize("processes", [1, 2, pytest.param(3, marks=pytest.mark.long)])
 in_every_scenario = pytest.mark.parametrize(

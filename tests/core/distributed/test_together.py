@@ -25,7 +25,6 @@ WORKER = Path(__file__).with_name("together_worker.py")
 TIMEOUT = 300
 Found = Callable[[str, int], list[Any]]
 
-pytestmark = pytest.mark.slow  # real processes spend most of their time on importing torch
 on_several_processes = pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.long)])
 
 

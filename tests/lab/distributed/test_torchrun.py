@@ -89,7 +89,6 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> Launch:
     return ended
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SHORT)
 def test_the_record_is_that_of_one_process(alone: Path, together: Launch, name: str) -> None:
     torch.testing.assert_close(
@@ -98,13 +97,11 @@ def test_the_record_is_that_of_one_process(alone: Path, together: Launch, name: 
     assert environment_of(alone, name)["processes"] == "1"
 
 
-@pytest.mark.slow
 def test_the_record_names_the_processes_that_began_it(together: Launch) -> None:
     started = {name: environment_of(together.folder, name)["processes"] for name in SHORT}
     assert started == {"s4l with noise": "2", "targets": "1", "domains": "2"}
 
 
-@pytest.mark.slow
 def test_a_failing_process_ends_the_job_with_its_own_error(together: Launch) -> None:
     assert "ValueError: the data of this process are broken" in together.failure
     assert together.seconds < 60

@@ -14,7 +14,10 @@ def main() -> int:
             raise
         sys.stderr.write(f"arml: the command line needs the package {missing.name}: pip install 'arml[lab]'\n")
         return 2
-    except KeyboardInterrupt:  # importing takes seconds
+    except (KeyboardInterrupt, RuntimeError) as error:  # importing takes seconds
+        # Python 3.11 wraps an interrupt while a class is made.
+        if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         sys.stderr.write("arml: stopped before it began.\n")
         return 130
 

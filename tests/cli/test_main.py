@@ -145,3 +145,18 @@ def test_an_option_without_its_value_is_explained(words, capsys):
         code = stopped.code
     assert code in (1, 2)
     assert words[0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("cause", "code"), [(KeyboardInterrupt(), 130), (ValueError("a fault"), None)])
+def test_ctrl_c_while_a_class_is_made_is_no_traceback(monkeypatch, cause, code):
+    """Python 3.11 wraps what ``__set_name__`` raises; any other fault keeps its traceback."""
+
+    def run():
+        raise RuntimeError("Error calling __set_name__") from cause
+
+    monkeypatch.setattr("arml.cli.main", run)
+    if code is None:
+        with pytest.raises(RuntimeError):
+            entry()
+    else:
+        assert entry() == code

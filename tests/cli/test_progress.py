@@ -1,8 +1,13 @@
-"""The time left, as a progress bar shows it."""
+"""The time left, as a progress bar shows it, and warnings."""
 
+import io
+import warnings
+
+import pytest
+from rich.console import Console
 from rich.progress import Progress
 
-from arml.cli.progress import TimeLeft
+from arml.cli.progress import TimeLeft, plain_warnings
 
 
 def left_after(*counts):
@@ -30,3 +35,11 @@ def test_runs_that_were_there_already_say_nothing_about_the_pace():
 
 def test_nothing_is_left_at_the_end():
     assert left_after((0.1, 0), (50.0, 60)) == "0:00:00"
+
+
+def test_warnings_are_shown_also_if_the_work_is_stopped():
+    console = Console(file=io.StringIO())
+    with pytest.raises(KeyboardInterrupt), plain_warnings(console):
+        warnings.warn("the checkpoint is damaged", stacklevel=1)
+        raise KeyboardInterrupt
+    assert console.file.getvalue() == "the checkpoint is damaged\n"

@@ -67,11 +67,13 @@ def bar(console: Console, *, status: bool = False, slow: bool = False) -> Progre
 
 @contextmanager
 def plain_warnings(console: Console) -> Iterator[None]:
-    """Prints warnings about the user's data as plain lines."""
+    """Prints warnings about the user's data as plain lines, also if the work is stopped or fails."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        yield
-    say(console, *dict.fromkeys(str(warning.message) for warning in caught))
+        try:
+            yield
+        finally:
+            say(console, *dict.fromkeys(str(warning.message) for warning in caught))
 
 
 @contextmanager

@@ -38,8 +38,11 @@ def test_nothing_is_left_at_the_end():
 
 
 def test_warnings_are_shown_also_if_the_work_is_stopped():
-    console = Console(file=io.StringIO())
-    with pytest.raises(KeyboardInterrupt), plain_warnings(console):
+    def work():
         warnings.warn("the checkpoint is damaged", stacklevel=1)
         raise KeyboardInterrupt
+
+    console = Console(file=io.StringIO())
+    with pytest.raises(KeyboardInterrupt), plain_warnings(console):
+        work()
     assert console.file.getvalue() == "the checkpoint is damaged\n"

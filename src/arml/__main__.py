@@ -6,7 +6,10 @@ import sys
 def main() -> int:
     """Runs the command line. If a package is missing, says how to install it: the core alone does not need it."""
     try:
-        from arml.cli import main as run
+        from arml.lab.stopping import leave_on_ctrl_c
+
+        with leave_on_ctrl_c():
+            from arml.cli import main as run
 
         return run()
     except ModuleNotFoundError as missing:
@@ -14,10 +17,7 @@ def main() -> int:
             raise
         sys.stderr.write(f"arml: the command line needs the package {missing.name}: pip install 'arml[lab]'\n")
         return 2
-    except (KeyboardInterrupt, RuntimeError) as error:  # importing takes seconds
-        # Python 3.11 wraps an interrupt while a class is made.
-        if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
-            raise
+    except KeyboardInterrupt:
         sys.stderr.write("arml: stopped before it began.\n")
         return 130
 

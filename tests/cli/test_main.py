@@ -5,8 +5,10 @@ import builtins
 import inspect
 import itertools
 import json
+import signal
 import subprocess
 import sys
+from textwrap import dedent
 
 import pytest
 
@@ -16,6 +18,7 @@ from arml.cli.commands import COMMANDS
 from arml.lab.build.semi_supervised import DATASETS
 from arml.lab.run import Run
 from arml.lab.settings import SETTINGS
+from arml.lab.stopping import leave_on_ctrl_c
 
 QUICK = [
     "--steps",
@@ -147,16 +150,28 @@ def test_an_option_without_its_value_is_explained(words, capsys):
     assert words[0] in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("cause", "code"), [(KeyboardInterrupt(), 130), (ValueError("a fault"), None)])
-def test_ctrl_c_while_a_class_is_made_is_no_traceback(monkeypatch, cause, code):
-    """Python 3.11 wraps what ``__set_name__`` raises; any other fault keeps its traceback."""
+def test_ctrl_c_while_packages_are_imported_ends_at_once():
+    """An import that swallows the interrupt, as some do, cannot keep the process alive."""
+    script = """
+        import os, signal, time
+        from arml.lab.stopping import leave_on_ctrl_c
+        with leave_on_ctrl_c():
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(5)
+            except KeyboardInterrupt:
+                pass
+    """
+    done = subprocess.run([sys.executable, "-c", dedent(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "arml: stopped before it began.\n")
 
-    def run():
-        raise RuntimeError("Error calling __set_name__") from cause
 
-    monkeypatch.setattr("arml.cli.main", run)
-    if code is None:
-        with pytest.raises(RuntimeError):
-            entry()
-    else:
-        assert entry() == code
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.default_int_handler])
+def test_ctrl_c_does_what_it_did_before_packages_were_imported(handler):
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with leave_on_ctrl_c():
+            assert (signal.getsignal(signal.SIGINT) is handler) == (handler is signal.SIG_IGN)
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)

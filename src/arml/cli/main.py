@@ -8,6 +8,7 @@ from typing import Any
 from arml import __version__
 from arml.cli.commands import COMMANDS, Command
 from arml.cli.words import prepare, restore, suggest
+from arml.lab.stopping import Stopped, end_on_sigterm, leave_on_ctrl_c
 
 HELP = ("-h", "--help")
 
@@ -29,17 +30,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(command: Command, prog: str, words: Sequence[str]) -> int:
-    # Imported here: help should not wait for them.
-    from rich.console import Console
+    with leave_on_ctrl_c():
+        # Imported here: help should not wait for them.
+        from rich.console import Console
 
-    from arml.cli.progress import say
-    from arml.lab.shortage import explain_shortages
-    from arml.lab.stopping import Stopped, end_on_sigterm
-
+        from arml.cli.progress import say
+        from arml.lab.shortage import explain_shortages
     try:
         options = parse(command, prog, words)
+        with leave_on_ctrl_c():
+            run = command.load()
         with end_on_sigterm(), explain_shortages(getattr(options, "out", None) or Path()):
-            return command.load()(options, Console())
+            return run(options, Console())
     except (
         ValueError,
         OSError,

@@ -3,6 +3,7 @@
 Before and after training, a command stops at once.
 """
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -34,6 +35,30 @@ class Stop:
 
     def __bool__(self) -> bool:
         return self.reason != 0
+
+
+@contextmanager
+def leave_on_ctrl_c() -> Iterator[None]:
+    """Ends the process at once on Ctrl-C, while packages are imported and there is nothing to keep.
+
+    An exception would not do: packages swallow or wrap it, and fail later with half of a module.
+    Where Ctrl-C is ignored or handled by somebody else, it stays so.
+    """
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        del frame
+        os.write(2, b"arml: stopped before it began.\n")
+        os._exit(128 + number)
+
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager

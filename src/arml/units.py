@@ -1,5 +1,6 @@
 """Brings losses to a common scale, so that weights say how much a task counts, not how large its loss is."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -7,8 +8,9 @@ from torch import Tensor
 
 MEMORY = 20
 """The size of a loss is averaged over about this many measurements."""
-RECENT = 2
-"""The length of a gradient is averaged over about this many measurements: each stands for twice as many calls."""
+WHOLE_RUN = math.inf
+"""The length of a gradient is averaged over all measurements: recent ones alone are short once few main labels are
+learned, and would take tasks along that still have much to teach."""
 GROWTH = 2
 """A gradient is measured again when there have been so many times as many calls as at the last measurement."""
 LARGEST = 1e12
@@ -25,7 +27,7 @@ class Sizes(NamedTuple):
     last: Tensor
     """The call at which the last one was seen."""
 
-    def add(self, new: Tensor, usable: Tensor, call: int = 0, memory: int = MEMORY) -> "Sizes":
+    def add(self, new: Tensor, usable: Tensor, call: int = 0, memory: float = MEMORY) -> "Sizes":
         """These and the ``new`` ones [1 + K] of this ``call``, as far as they are ``usable``.
 
         Each counts 1 - 1 / ``memory`` of the next.
@@ -88,7 +90,7 @@ class LossScales:
 
     def learn(self, losses: Tensor, usable: Tensor, gradients: Tensor, due: Tensor, call: int, same: Tensor) -> None:
         """Adds the sizes of losses that are ``usable``, and the lengths of gradients that were ``due``, if finite."""
-        measured = self.gradients.add(gradients, due & gradients.isfinite(), call, RECENT)
+        measured = self.gradients.add(gradients, due & gradients.isfinite(), call, WHOLE_RUN)
         self.restore(self.losses.add(losses.abs(), usable, call), measured, same)
 
     def are_due(self, call: int, same_outputs: Tensor) -> Tensor:

@@ -181,6 +181,14 @@ def test_a_task_that_comes_late_is_measured_at_once():
     assert reweighter._scales.gradients.last.tolist() == [4, 5, 4, 4, 4]
 
 
+def test_gradients_are_averaged_over_the_whole_run():
+    """A main gradient that becomes short as its few labels are learned does not take the other tasks along."""
+    scales, both = LossScales(torch.zeros(2), 1.0, in_units=True), torch.ones(2, dtype=torch.bool)
+    for call, length in enumerate((4.0, 2.0, 0.0)):
+        scales.learn(torch.ones(2), both, torch.tensor([length, 1.0]), both, call, torch.zeros(1, dtype=torch.bool))
+    assert scales.all.tolist() == [1, 2]
+
+
 def test_a_state_without_gradients_is_continued():
     """Older versions kept sizes of losses only."""
     net = Net()
@@ -235,7 +243,7 @@ def test_a_loss_that_is_not_finite_leaves_its_unit_alone():
     main, aux = net.losses()
     with pytest.warns(UserWarning, match="The loss or gradient of 'b' is not finite"):
         reweighter(main, {**aux, "b": aux["b"] * math.inf})
-    assert reweighter._scales.gradients.number.tolist() == [1.75, 1.75, 1.5, 1.75, 1.75]
+    assert reweighter._scales.gradients.number.tolist() == [3, 3, 2, 3, 3]
     assert reweighter._scales.gradients.last.tolist() == [2, 2, 1, 2, 2]
     assert math.isfinite(reweighter.factors["b"])
     assert before["b"] > 0

@@ -1,6 +1,6 @@
 """The report as a whole."""
 
-from report.made_records import dg_runs, ssl_runs, write
+from report.made_records import dg_runs, scarce_runs, ssl_runs, write
 from report.made_reports import report_on
 
 from arml.lab.run_kinds import MultiLabel, SemiSupervised
@@ -77,3 +77,10 @@ def test_the_papers_words_stand_where_they_belong(tmp_path):
     last = " ".join(report_on(tmp_path, paper=True).sections[-1].sentences)
     assert all(f"Figure {number}, in words" in last for number in (2, 3, 4))
     assert "The paper's" not in " ".join(report_on(tmp_path).sections[-1].sentences)
+
+
+def test_the_papers_words_on_errors_need_a_line_to_compare_with(tmp_path):
+    scarce_runs(tmp_path, (1.0, 1.5, 0.5), (1.1, 1.4, 0.5))
+    last = " ".join(report_on(tmp_path, paper=True).sections[-1].sentences)
+    assert "Figure 4, in words" in last
+    assert "Figure 3" not in last

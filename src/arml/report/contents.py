@@ -132,14 +132,15 @@ def _count(n: int, what: str) -> str:
 
 def _subject_section(comparison: Comparison, found: Sequence[Verdicts], *, paper: bool) -> Section:
     sheets = [result_sheet(comparison.subject, make_rows(comparison), paper=paper)]
-    judged = [verdict_sheet(one) for one in found if one.tasks]
+    judged = [verdict_sheet(one) for one in found if one.were_tried()]
+    untried = [verdict_sheet(one) for one in found if one.tasks and not one.were_tried()]
     num_tasks = len(found[0].tasks) if found else 0
     return Section(
         experiment_title(comparison.subject, num_tasks),
         [],
         [*sheets, *judged[:1], *related_sheets([comparison], paper=paper), *misleading_sheets([comparison])],
         subject_charts(comparison),
-        judged[1:],
+        [*judged[1:], *untried],
         [*_warnings(comparison)],
     )
 
@@ -172,7 +173,7 @@ def _sections_over_subjects(
 
 def _paper_sentences(compared: Sequence[Comparison]) -> list[str]:
     """What the paper says about its figures, where the report has the same figure."""
-    settings = {topic.subject.setting for topic in topics(compared)}
+    settings = {topic.subject.setting for topic in topics(compared) if topic.has_reference()}
     scarce = {members[0].subject.setting for _, members in group_by_scarcity(compared)}
     sentences = {FIGURE_2: "ssl" in settings, FIGURE_3: "dg" in settings, FIGURE_4: "dg" in scarce}
     return [sentence for sentence, applies in sentences.items() if applies]

@@ -27,6 +27,10 @@ class Topic(NamedTuple):
         """The line that sees the main task alone, if it was run."""
         return next((line for line in self.errors if line.learner in MAIN_ONLY), None)
 
+    def has_reference(self) -> bool:
+        """Whether there is a line to compare another one with."""
+        return any(self.reference[line] in self.errors for line in self.errors if line != self.reference[line])
+
     def mean_errors(self, line: Line) -> dict[float, Summary]:
         """The mean error over seeds, with its interval, at each number of labels."""
         found: dict[float, list[float]] = defaultdict(list)

@@ -57,6 +57,10 @@ class Verdicts(NamedTuple):
     line: Line
     tasks: list[Verdict]
 
+    def were_tried(self) -> bool:
+        """Whether there are runs without some task; otherwise no verdict can be more than "cannot tell yet"."""
+        return any(verdict.without is not None for verdict in self.tasks)
+
 
 def verdicts(comparison: Comparison) -> list[Verdicts]:
     """The verdicts of finished lines with a variant of ARML.

@@ -29,16 +29,21 @@ MOST_FIGURES = 4
 
 
 def write_results(report: Report, folder: Path, name: str, title: str, origin: Origin) -> Path:
-    """Writes the report as ``name``.md with its figures into ``folder``; returns the page."""
+    """Writes the report as ``name``.md with its figures into ``folder``; returns the page.
+
+    What the page of ``arml report`` folds, and answers without a comparison, are left out.
+    """
     charts = [chart._replace(key=f"{name}-{chart.key}") for chart in report.sections[-1].charts[:MOST_FIGURES]]
     matplotlib_figures.save(charts, folder / "figures")
-    answers = [line for answer in report.answers for line in ("", *_answer_lines(answer.text.lines()))]
+    compared = [answer.text for answer in report.answers if answer.text.compares]
+    answers = [line for text in compared for line in ("", *_answer_lines(text.lines()))]
     sentences = [escape_markdown(sentence) for section in report.sections for sentence in section.sentences]
     before = ["## What it shows", *answers, "", *(line for sentence in sentences for line in (sentence, ""))]
     figures = [f"![{escape_markdown(chart.alt)}](figures/{chart.key}.svg)" for chart in charts]
     before += [line for figure in figures for line in (figure, "")]
     origin = origin._replace(overview=report.overview)
-    return write_sheets([*report.sheets(), report.environments], folder, name, title, origin, before)
+    sheets = [sheet for section in report.sections for sheet in section.sheets]
+    return write_sheets([*sheets, report.environments], folder, name, title, origin, before)
 
 
 def write_sheets(

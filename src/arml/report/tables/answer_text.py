@@ -63,6 +63,8 @@ class AnswerText(NamedTuple):
     """Differences with their intervals, and the rules."""
     setting: str = ""
     """For commands."""
+    compares: bool = True
+    """Whether there was something to compare."""
 
     def lines(self, width: int | None = None) -> list[str]:
         """The answer for a terminal: at most ``MOST_LINES`` lines, also when broken at ``width``, the title first.
@@ -92,6 +94,7 @@ def answer_text(answer: Answer) -> AnswerText:
         _sort([badge(task, setting) for task in answer.tasks]),
         [*_evidence(answer), *_rules(answer)],
         setting,
+        answer.advice is not Advice.NOTHING,
     )
 
 

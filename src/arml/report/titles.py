@@ -35,8 +35,8 @@ ARMLS = tuple(
     )
 )
 """Methods whose weights the report judges, the recommended one first."""
-RELATEDNESS = ("arml",)
-"""Methods whose weights the paper reads as relatedness."""
+RELATEDNESS = ("agreement", "arml")
+"""Methods whose weights are read as relatedness: the recommended one, and the one of the paper."""
 FIXED = (GRID_SEARCH, *(name for name, facts in METHODS.items() if not facts.learned))
 """Methods whose weights stay as they are."""
 MAIN_ONLY = {name for learners in LEARNERS.values() for name, facts in learners.items() if facts.main_only}

@@ -444,6 +444,8 @@ class Reweighter(nn.Module):
             signals, stride = found, self._schedule.stride(self._calls_to_wait)
         if self.method.needs().outputs:
             signals = signals._replace(same_outputs=self._observer.outputs.same())
+        if self.units:
+            signals = signals._replace(lengths=self._scales.recent_lengths())
         self.signals = signals._replace(stride=stride)
         weights, self._memory = self.method.update(self._memory, self.signals)
         # Without the main loss there must be something left to train on.

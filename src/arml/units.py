@@ -26,6 +26,8 @@ class Sizes(NamedTuple):
     """Their sum."""
     last: Tensor
     """The call at which the last one was seen."""
+    recent: Tensor
+    """The mean of the last one and of this mean before it."""
 
     def add(self, new: Tensor, usable: Tensor, call: int = 0, memory: float = MEMORY) -> "Sizes":
         """These and the ``new`` ones [1 + K] of this ``call``, as far as they are ``usable``.
@@ -37,6 +39,7 @@ class Sizes(NamedTuple):
             torch.where(usable, keep * self.number + 1, self.number),
             torch.where(usable, keep * self.total + new, self.total),
             torch.where(usable, float(call), self.last),
+            torch.where(usable, torch.where(self.number > 0, (self.recent + new) / 2, new), self.recent),
         )
 
     def relative(self) -> Tensor:
@@ -48,7 +51,7 @@ class Sizes(NamedTuple):
 
 def no_sizes(like: Tensor) -> Sizes:
     """Before the first measurement, for tasks as in ``like`` [1 + K]."""
-    return Sizes(*[torch.zeros_like(like)] * 3)
+    return Sizes(*[torch.zeros_like(like)] * 4)
 
 
 def find_units(losses: Sizes, gradients: Sizes, same_outputs: Tensor) -> Tensor:
@@ -100,8 +103,12 @@ class LossScales:
         """
         own = ~same_outputs
         needed = torch.cat([own.any()[None], own])
-        number, _, last = self.gradients
+        number, last = self.gradients.number, self.gradients.last
         return needed & ((number == 0) | (call >= GROWTH * last.clamp(min=0.5)))
+
+    def recent_lengths(self) -> Tensor:
+        """[1 + K]: how long the gradient of every scaled loss was of late; 0 where it is not known."""
+        return self.all * self.gradients.recent
 
     def times(self, weights: list[float]) -> list[float]:
         """Weights [1 + K] times scales. In numbers, because it is needed at every step."""

@@ -189,6 +189,16 @@ def test_gradients_are_averaged_over_the_whole_run():
     assert scales.all.tolist() == [1, 2]
 
 
+def test_methods_see_recent_lengths():
+    """Half of the last length and half of those before, in units; 0 for a task that was never measured."""
+    scales, both = LossScales(torch.zeros(3), 1.0, in_units=True), torch.tensor([True, True, False])
+    for call, length in enumerate((4.0, 2.0)):
+        lengths = torch.tensor([length, 2.0 * length, 1.0])
+        scales.learn(torch.ones(3), both, lengths, both, call, torch.zeros(2, dtype=torch.bool))
+    assert scales.all.tolist() == [1, 0.5, 1]
+    assert scales.recent_lengths().tolist() == [3, 3, 0]
+
+
 def test_a_state_without_gradients_is_continued():
     """Older versions kept sizes of losses only."""
     net = Net()

@@ -27,7 +27,8 @@ class Signals(NamedTuple):
     """How many times its own step size a method should step: more than 1 where updates are rare."""
     same_outputs: Tensor | None = None
     """[K] of bool, for methods that need it: tasks that go through every parameter of the main task, its head too."""
-
+    lengths: Tensor | None = None
+    """[1 + K], where losses have units: about how long each gradient was of late; 0 where that is not known."""
     contrasts: Tensor | None = None
     """[2, 1 + K], for methods that need it: <C_0, C_i> and ||C_i||^2 of tasks that train the outputs of the main task.
 

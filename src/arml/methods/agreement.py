@@ -103,7 +103,8 @@ class Agreement(Method[AgreementMemory]):
     its head mirrored it would teach the same features, and every sign would be another. What counts is how much of the
     main gradient its gradient shares, in either direction, relative to the other K' tasks of this kind:
 
-    .. math:: q_k = \sqrt{K'}\, \langle g_0, g_k \rangle \Big/ \Bigl(\sum_j \langle g_0, g_j \rangle^2\Bigr)^{1/2}
+    .. math:: q_k = \sqrt{K'}\, c_k \Big/ \Bigl(\sum_j c_j^2\Bigr)^{1/2}, \qquad
+        c_k = \langle g_0, g_k \rangle / \|g_k\|
 
     With the mean of n samples of equal importance and :data:`PRIOR` more of 1,
 
@@ -175,7 +176,7 @@ class Agreement(Method[AgreementMemory]):
         alignment = require(signals.alignment, "an alignment")[0]
         samples = state.samples().add(*_sample(signals, alignment, here, competes))
         needed = self.warmup if signals.contrasts is not None else INDIRECT * self.warmup
-        relatedness = state.relatedness + _relative(alignment[1:], here & ~competes).square()
+        relatedness = state.relatedness + _relative(_per_length(alignment, signals), here & ~competes).square()
         chosen = torch.where(
             competes, self._prove(samples, competes, needed), self._relate(samples, relatedness, competes)
         )
@@ -211,6 +212,15 @@ def _sample(signals: Signals, alignment: Tensor, here: Tensor, competes: Tensor)
     lengths = squares.sqrt()
     r = products[1:] / _not_zero(lengths[0] * lengths[1:])
     return r, lengths[0] * torch.where(competes, lengths[1:] > 0, here)
+
+
+def _per_length(alignment: Tensor, signals: Signals) -> Tensor:
+    """c of every task, [K]: its product with the main gradient, divided by the length of its own where that is known.
+
+    Otherwise tasks that stay hard to learn would seem related: their gradients stay long.
+    """
+    lengths = torch.zeros_like(alignment) if signals.lengths is None else signals.lengths
+    return alignment[1:] / torch.where(lengths[1:] > 0, lengths[1:], 1.0)
 
 
 def _relative(products: Tensor, among: Tensor) -> Tensor:

@@ -91,6 +91,21 @@ def test_tasks_with_heads_of_their_own_count_by_what_they_share_with_the_main_ta
     assert_close(with_rival[1:3], 4 * rho / rho.sum())
 
 
+def test_a_long_gradient_is_not_relatedness():
+    """Products of (3, 40) with lengths of (1, 10) are cosines of (3, 4), as above; without lengths they are as given."""
+    state = Agreement().init(torch.zeros(3, dtype=torch.float64))
+    both = torch.tensor([False, False])
+    for lengths, c in (((1, 1, 10), (3, 4)), ((1, 0, 0), (3, 40)), (None, (3, 40))):
+        signals = Signals(
+            numbers(1, 1, 1),
+            numbers(1, 3, 40)[None],
+            same_outputs=both,
+            lengths=None if lengths is None else numbers(*lengths),
+        )
+        _, after = Agreement().update(state, signals)
+        assert_close(after.relatedness, 2 * numbers(*c).square() / numbers(*c).square().sum())
+
+
 def test_samples_compare_a_task_with_the_others():
     """r = sqrt(2) (3, 4) / 5, whatever the length of the gradients."""
     state = Agreement().init(torch.zeros(3, dtype=torch.float64))

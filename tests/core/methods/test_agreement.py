@@ -92,7 +92,7 @@ def test_tasks_with_heads_of_their_own_count_by_what_they_share_with_the_main_ta
 
 
 def test_a_long_gradient_is_not_relatedness():
-    """Products of (3, 40) with lengths of (1, 10) are cosines of (3, 4), as above; without lengths they are as given."""
+    """Products of (3, 40) with lengths of (1, 10) are 3 and 4, as above; without lengths they are as given."""
     state = Agreement().init(torch.zeros(3, dtype=torch.float64))
     both = torch.tensor([False, False])
     for lengths, c in (((1, 1, 10), (3, 4)), ((1, 0, 0), (3, 40)), (None, (3, 40))):

@@ -155,6 +155,7 @@ def test_ctrl_c_while_packages_are_imported_ends_at_once():
     script = """
         import os, signal, time
         from arml.lab.stopping import leave_on_ctrl_c
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background has it ignored
         with leave_on_ctrl_c():
             try:
                 os.kill(os.getpid(), signal.SIGINT)

@@ -23,7 +23,7 @@ def _error_chart(answer: Answer) -> Dots | None:
     dots = []
     for line in _lines(answer)[:MOST_DOTS]:
         errors = comparison.errors(line)
-        chosen = line == answer.line and answer.advice in (Advice.LINE, Advice.ALONE)
+        chosen = line == answer.line and answer.advice in (Advice.LINE, Advice.ALONE, Advice.UNIFORM)
         dots.append(Dot(_name(line), summarise([*errors.values()]), errors, tone="good" if chosen else "plain"))
     if not dots:
         return None

@@ -26,6 +26,7 @@ class Advice(Enum):
 
     LINE = "train with the chosen line"
     ALONE = "train on the main task alone"
+    UNIFORM = "take equal weights, not learned ones"
     SIMPLE = "use a simple model"
     EITHER = "it makes no difference"
     OPEN = "cannot tell yet"
@@ -59,6 +60,8 @@ class Answer(NamedTuple):
     tasks: Sequence[Verdict] = ()
     judged: Line | None = None
     """The line whose weights stand beside the verdicts."""
+    against_judged: Decision | None = None
+    """Where equal weights are recommended: their error minus that of the judged line."""
     labels_factor: LabelsFactor | None = None
     """How many times as many labels the main task alone needs for the same error."""
 
@@ -66,6 +69,10 @@ class Answer(NamedTuple):
         """The error of the main task alone."""
         alone = self.comparison.main_only_line()
         return _mean_error(self.comparison, alone) if alone else None
+
+    def judged_error(self) -> Summary | None:
+        """The error of the judged line."""
+        return _mean_error(self.comparison, self.judged) if self.judged else None
 
     def uniform_error(self) -> Summary | None:
         """The error of equal weights."""
@@ -103,6 +110,8 @@ def _choose(comparison: Comparison, judged: Line | None) -> Answer:
     line = judged or uniform
     if line is not None and uniform is not None and (uniform, line) in beats:
         line = uniform
+        if alone is None:
+            return answer(Advice.UNIFORM, uniform)._replace(against_judged=decided[uniform, judged or uniform])
     rival = alone or uniform
     for one in dict.fromkeys((line, uniform)):
         if one is not None and (one, rival) in beats:

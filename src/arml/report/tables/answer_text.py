@@ -112,6 +112,8 @@ def _headline(answer: Answer) -> str:
         return f"Train with {name}: {error} error instead of {_instead(answer)}{_keep_and_drop(answer.tasks)}"
     if answer.advice is Advice.ALONE:
         return f"Train on the main task alone: {error} error, and the auxiliary tasks cost more than they give"
+    if answer.advice is Advice.UNIFORM:
+        return f"Take {UNIFORM}: {error} error instead of {_with_judged(answer)}"
     if answer.advice is Advice.SIMPLE and answer.simple:
         model, decision = answer.simple
         return f"Use {model_name(model)}: its error is {points(decision)} lower than that of {name} ({error})"
@@ -125,6 +127,10 @@ def _headline(answer: Answer) -> str:
         would_tell = what_would_tell(answer.against_alone or answer.against_uniform, setting)
         return f"Cannot tell yet whether {name} beats {rival}: {would_tell}"
     return f"Nothing to compare yet: {_missing(answer)}"
+
+
+def _with_judged(answer: Answer) -> str:
+    return f"{percent(answer.judged_error())} with {short_title(answer.judged)}" if answer.judged else ""
 
 
 def _instead(answer: Answer) -> str:
@@ -152,6 +158,8 @@ def _number(answer: Answer) -> tuple[str, str]:
     """The error of what is recommended, and what it stands against."""
     if answer.advice is Advice.LINE:
         return percent(answer.error), f"error instead of {_instead(answer)}"
+    if answer.advice is Advice.UNIFORM:
+        return percent(answer.error), f"error instead of {_with_judged(answer)}"
     if answer.advice is Advice.SIMPLE and answer.simple and answer.simple[1].difference and answer.error:
         simple = answer.error.mean + answer.simple[1].difference.mean
         return (
@@ -169,6 +177,9 @@ def _how_sure(answer: Answer) -> Iterator[str]:
         decision = alone or uniform
         among = f", the best of {answer.chosen_among} lines" if answer.chosen_among > 1 else ""
         yield f"How sure: lower on {lower_seeds(decision)}{among}{_few(decision, answer.comparison.subject.setting)}."
+    if answer.advice is Advice.UNIFORM and answer.against_judged:
+        few = _few(answer.against_judged, answer.comparison.subject.setting)
+        yield f"How sure: lower on {lower_seeds(answer.against_judged)}{few}."
     if alone is not None and uniform is not None and answer.advice is not Advice.ONE_SEED:
         yield _uniform_sentence(answer, uniform)
     if answer.labels_factor is not None:

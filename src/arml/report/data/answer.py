@@ -109,9 +109,9 @@ def _choose(comparison: Comparison, judged: Line | None) -> Answer:
     beats = {pair for pair, one in decided.items() if one.outcome is Outcome.LESS}
     line = judged or uniform
     if line is not None and uniform is not None and (uniform, line) in beats:
-        line = uniform
         if alone is None:
-            return answer(Advice.UNIFORM, uniform)._replace(against_judged=decided[uniform, judged or uniform])
+            return answer(Advice.UNIFORM, uniform)._replace(against_judged=decided[uniform, line])
+        line = uniform
     rival = alone or uniform
     for one in dict.fromkeys((line, uniform)):
         if one is not None and (one, rival) in beats:

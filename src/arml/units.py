@@ -1,16 +1,10 @@
 """Brings losses to a common scale, so that weights say how much a task counts, not how large its loss is."""
 
-import math
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-MEMORY = 20
-"""The size of a loss is averaged over about this many measurements."""
-WHOLE_RUN = math.inf
-"""The length of a gradient is averaged over all measurements: recent ones alone are short once few main labels are
-learned, and would take tasks along that still have much to teach."""
 GROWTH = 2
 """A gradient is measured again when there have been so many times as many calls as at the last measurement."""
 LARGEST = 1e12
@@ -18,7 +12,11 @@ LARGEST = 1e12
 
 
 class Sizes(NamedTuple):
-    """What is known of the size of every loss, or of its gradient, [1 + K]."""
+    """What is known of the size of every loss, or of its gradient, [1 + K].
+
+    Means are over the whole run. Recent main losses and gradients alone are small once few main labels are learned, and
+    would take tasks along that still have much to teach.
+    """
 
     number: Tensor
     """How many sizes were seen."""
@@ -29,15 +27,11 @@ class Sizes(NamedTuple):
     recent: Tensor
     """The mean of the last one and of this mean before it."""
 
-    def add(self, new: Tensor, usable: Tensor, call: int = 0, memory: float = MEMORY) -> "Sizes":
-        """These and the ``new`` ones [1 + K] of this ``call``, as far as they are ``usable``.
-
-        Each counts 1 - 1 / ``memory`` of the next.
-        """
-        keep = 1 - 1 / memory
+    def add(self, new: Tensor, usable: Tensor, call: int = 0) -> "Sizes":
+        """These and the ``new`` ones [1 + K] of this ``call``, as far as they are ``usable``."""
         return Sizes(
-            torch.where(usable, keep * self.number + 1, self.number),
-            torch.where(usable, keep * self.total + new, self.total),
+            torch.where(usable, self.number + 1, self.number),
+            torch.where(usable, self.total + new, self.total),
             torch.where(usable, float(call), self.last),
             torch.where(usable, torch.where(self.number > 0, (self.recent + new) / 2, new), self.recent),
         )
@@ -93,7 +87,7 @@ class LossScales:
 
     def learn(self, losses: Tensor, usable: Tensor, gradients: Tensor, due: Tensor, call: int, same: Tensor) -> None:
         """Adds the sizes of losses that are ``usable``, and the lengths of gradients that were ``due``, if finite."""
-        measured = self.gradients.add(gradients, due & gradients.isfinite(), call, WHOLE_RUN)
+        measured = self.gradients.add(gradients, due & gradients.isfinite(), call)
         self.restore(self.losses.add(losses.abs(), usable, call), measured, same)
 
     def are_due(self, call: int, same_outputs: Tensor) -> Tensor:

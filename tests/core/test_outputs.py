@@ -54,7 +54,7 @@ def test_the_graph_shows_it():
     reweighter(*net.losses())
     assert found(reweighter) == COMPETES
     weights = reweighter.weights
-    assert (weights["rival"], weights["more"]) == (0.5, 0.5)
+    assert (weights["rival"], weights["more"]) == (0, 0)
     assert weights["own"] + weights["deep"] == pytest.approx(2)
 
 

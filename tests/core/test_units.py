@@ -11,7 +11,7 @@ from torch.testing import assert_close
 
 from arml import ARML, Agreement, LinearFade, Reweighter, Uniform
 from arml.packing import unpack
-from arml.units import LARGEST, MEMORY, LossScales, find_units, no_sizes
+from arml.units import LARGEST, LossScales, find_units, no_sizes
 
 
 def numbers(*values):
@@ -39,13 +39,13 @@ def length_of(loss, layer):
     ("rows", "expected"),
     [
         ([(2, 4, 0.5)], (1, 0.5, 4)),
-        # Means of 1.95 updates: (0.95 * 2 + 4) / 1.95 for the main task.
-        ([(2, 4, 1), (4, 4, 3)], (1, (0.95 * 2 + 4) / (0.95 * 4 + 4), (0.95 * 2 + 4) / (0.95 + 3))),
+        # Means of two updates: 3 for the main task.
+        ([(2, 4, 1), (4, 4, 3)], (1, 3 / 4, 3 / 2)),
         # Unknown sizes, and sizes of 0.
         ([(2, None, 0)], (1, 1, 1)),
         ([(None, 4, 1)], (1, 1, 1)),
         ([(0, 4, 1)], (1, 1, 1)),
-        ([(2, 4, 1), (None, 8, 1)], (1, 2 / ((0.95 * 4 + 8) / 1.95), 2)),
+        ([(2, 4, 1), (None, 8, 1)], (1, 2 / 6, 2)),
         ([(2, 4, 1), (2, None, math.inf)], (1, 0.5, 2)),
         ([(1, 1e-40, 1e40)], (1, LARGEST, 1 / LARGEST)),
     ],
@@ -53,11 +53,6 @@ def length_of(loss, layer):
 @pytest.mark.parametrize("same_outputs", [True, False])
 def test_units(rows, expected, same_outputs):
     assert_close(units_after(*rows, same_outputs=same_outputs), numbers(*expected))
-
-
-def test_old_sizes_are_forgotten():
-    unit = units_after((1, 1), *[(1, 100)] * 4 * MEMORY)[1]
-    assert 0.01 < unit < 0.0103
 
 
 @pytest.mark.parametrize("method", [Uniform(), ARML(), Agreement()], ids=repr)
@@ -83,8 +78,8 @@ def test_a_task_that_trains_the_main_outputs_is_brought_to_the_size_of_the_main_
     own = F.mse_loss(net.heads["b"](features), net.y["b"])
     reweighter(main, {"source": 100 * source, "own": own})
     by_gradient = length_of(main, net.trunk[-1]) / length_of(own, net.trunk[-1])
-    assert reweighter.factors == pytest.approx(
-        {"source": float((main / source).detach()) / 100, "own": float(by_gradient)}
+    assert reweighter._scales.all.tolist() == pytest.approx(
+        [1, float((main / source).detach()) / 100, float(by_gradient)]
     )
 
 
@@ -181,11 +176,14 @@ def test_a_task_that_comes_late_is_measured_at_once():
     assert reweighter._scales.gradients.last.tolist() == [4, 5, 4, 4, 4]
 
 
-def test_gradients_are_averaged_over_the_whole_run():
-    """A main gradient that becomes short as its few labels are learned does not take the other tasks along."""
+@pytest.mark.parametrize("same_outputs", [True, False])
+def test_sizes_are_averaged_over_the_whole_run(same_outputs):
+    """A main loss or gradient that vanishes as its few labels are learned does not take the other tasks along."""
     scales, both = LossScales(torch.zeros(2), 1.0, in_units=True), torch.ones(2, dtype=torch.bool)
-    for call, length in enumerate((4.0, 2.0, 0.0)):
-        scales.learn(torch.ones(2), both, torch.tensor([length, 1.0]), both, call, torch.zeros(1, dtype=torch.bool))
+    for call, size in enumerate((4.0, 2.0, 0.0)):
+        sizes, same = torch.tensor([size, 1.0]), torch.tensor([same_outputs])
+        losses, lengths = (sizes, torch.ones(2)) if same_outputs else (torch.ones(2), sizes)
+        scales.learn(losses, both, lengths, both, call, same)
     assert scales.all.tolist() == [1, 2]
 
 

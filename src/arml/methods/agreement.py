@@ -111,9 +111,9 @@ class Agreement(Method[AgreementMemory]):
     .. math:: \rho_k^2 = \frac{n_0 + \sum q_k^2}{n_0 + n}, \qquad
         \alpha_k = h\, \rho_k \Big/ \tfrac{1}{K'} \textstyle\sum_j \rho_j
 
-    Before ``warmup`` samples of equal importance, competing tasks share s equally. Few labels on good features are
-    learned in a few steps, and later samples weigh next to nothing: after :data:`PATIENCE` times ``warmup`` samples of
-    any importance, tasks are judged all the same.
+    Before ``warmup`` samples of equal importance, a competing task counts nothing: a few steps on wrong labels do harm
+    that stays. Few labels on good features are learned in a few steps, and later samples weigh next to nothing: after
+    :data:`PATIENCE` times ``warmup`` samples of any importance, tasks are judged all the same.
 
     Losses are first brought to the scale of the main loss (``Needs(units=True)``), so that no weight depends on the
     scale of any loss. Gradients g are those on the last shared layer (``Needs(nearest=True)``): they tell as much there
@@ -128,7 +128,7 @@ class Agreement(Method[AgreementMemory]):
     doubt: float = 1.0
     """d, the standard errors by which the agreement of a competing task must exceed 0."""
     warmup: int = 3
-    """Samples of equal importance, n, that a task must exceed before its weight moves; see :data:`PATIENCE`."""
+    """Samples of equal importance, n, that a competing task must exceed to get any weight; see :data:`PATIENCE`."""
     share: float = 1.0
     """s, the largest sum of the weights of competing tasks; the main task has 1."""
     own_head: float = 1.0
@@ -158,10 +158,10 @@ class Agreement(Method[AgreementMemory]):
         return last
 
     def init(self, like: Tensor) -> AgreementMemory:
-        """As if all tasks competed, with equal weights."""
+        """As if all tasks competed, with equal weights: they hold until gradients are first compared."""
         zeros = torch.zeros_like(like[1:])
-        competes = torch.ones_like(zeros, dtype=torch.bool)
-        return AgreementMemory(prepend_main(self._equal(competes, zeros)), *Samples(*[zeros] * 5), competes, zeros)
+        weights = prepend_main(torch.full_like(zeros, self.share / max(len(zeros), 1)))
+        return AgreementMemory(weights, *Samples(*[zeros] * 5), torch.ones_like(zeros, dtype=torch.bool), zeros)
 
     def directions(self, state: AgreementMemory) -> Tensor:
         """c = e_0."""
@@ -189,19 +189,13 @@ class Agreement(Method[AgreementMemory]):
         known = (samples.number() > needed) | (samples.times >= PATIENCE * self.warmup)
         proven = torch.where(known & competes, (mean - self.doubt * error).clamp(min=0), 0.0)
         certainty = (proven / _not_zero(mean.abs())).max()
-        shared_out = self.share * certainty * proven / _not_zero(proven.sum())
-        return torch.where(known, shared_out, self._equal(competes, mean))
+        return self.share * certainty * proven / _not_zero(proven.sum())
 
     def _relate(self, samples: Samples, relatedness: Tensor, competes: Tensor) -> Tensor:
         """The weights [K] of tasks with heads of their own, in proportion to how related they are."""
         rho = ((PRIOR + relatedness) / (PRIOR + samples.times)).sqrt()
         own = (~competes).to(rho)
         return self.own_head * rho * own.sum() / _not_zero((own * rho).sum())
-
-    def _equal(self, competes: Tensor, like: Tensor) -> Tensor:
-        """The weights before anything is known, [K]."""
-        each = self.share / competes.sum().clamp(min=1).to(like)
-        return torch.where(competes, each, torch.full_like(like, self.own_head))
 
 
 def _sample(signals: Signals, alignment: Tensor, here: Tensor, competes: Tensor) -> tuple[Tensor, Tensor]:

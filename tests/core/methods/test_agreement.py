@@ -56,8 +56,8 @@ HALF = [(1, 1), (1, 1), (1, 1), (1, -1)]
         (Agreement(doubt=0.5, warmup=2), (False, True), (1, 0.5)),
         (Agreement(doubt=0.5, warmup=2), (True, False), (1, 1)),
         # Too few samples.
-        (Agreement(warmup=4), (True, True), (0.5, 0.5)),
-        (Agreement(warmup=4), (True, False), (1, 1)),
+        (Agreement(warmup=4), (True, True), (0, 0)),
+        (Agreement(warmup=4), (True, False), (0, 1)),
     ],
 )
 def test_golden_values(method, same_outputs, expected):
@@ -66,7 +66,7 @@ def test_golden_values(method, same_outputs, expected):
 
 def test_without_contrasts_twice_as_many_samples_are_needed():
     method = Agreement(doubt=0.5, warmup=2)
-    assert_close(follow(method, HALF, (True, True), direct=False), numbers(1, 0.5, 0.5))
+    assert_close(follow(method, HALF, (True, True), direct=False), numbers(1, 0, 0))
     # m = 3 / 5 and e^2 = (1 - 9 / 25) / 4 = 0.16 for the second task: b = (1, 0.6 - 0.2).
     assert_close(follow(method, [*HALF, (1, 1)], (True, True), direct=False), numbers(1, 1 / 1.4, 0.4 / 1.4))
 
@@ -128,18 +128,34 @@ def test_samples_count_by_the_length_of_the_main_gradient():
     assert_close(weights, numbers(1, (m - 0.1 * e) / m))
 
 
-def test_labels_learned_in_a_few_steps_do_not_keep_the_weights_where_they_began():
+def test_labels_learned_in_a_few_steps_do_not_keep_the_tasks_off():
     """As on features of a pretrained network: three samples count, all later ones weigh next to nothing."""
     method = Agreement(warmup=4)
     rows, lengths = [(1, -1)] * 56, (1, 1, 1, *[1e-6] * 53)
-    assert_close(follow(method, rows[:55], (True, True), lengths[:55]), numbers(1, 0.5, 0.5))
+    assert_close(follow(method, rows[:55], (True, True), lengths[:55]), numbers(1, 0, 0))
     assert_close(follow(method, rows, (True, True), lengths), numbers(1, 1, 0))
 
 
-@pytest.mark.parametrize(("same_outputs", "later"), [(True, 0.0), (False, 1.0)])
-def test_weights_of_competing_tasks_move_after_the_warmup(same_outputs, later):
-    seen = [float(follow(Agreement(), [(-1,)] * n, (same_outputs,))[1]) for n in range(1, 6)]
-    assert seen == [1.0] * 3 + [later] * 2
+@pytest.mark.parametrize(("same_outputs", "expected"), [(True, [0, 0, 0, 1, 1]), (False, [1] * 5)])
+def test_competing_tasks_count_only_after_the_warmup(same_outputs, expected):
+    assert [float(follow(Agreement(), [(1,)] * n, (same_outputs,))[1]) for n in range(1, 6)] == expected
+
+
+def test_equal_weights_hold_until_gradients_are_compared():
+    assert Agreement(share=3).init(torch.zeros(5)).weights.tolist() == [1, 0.75, 0.75, 0.75, 0.75]
+
+
+def test_what_only_steers_leaves_the_sources_their_equal_weights_until_one_is_proven():
+    """Otherwise nothing would be trained at all."""
+    net = Net(["a", "b"])
+    reweighter = Reweighter(tasks=["a", "b"], shared=net.trunk, train_on_main=False)
+    for answers, expected in ((net.y["main"], {"a": 0.5, "b": 0.5}),) * 3 + ((net.y["main"], None),):
+        outputs = net.heads["main"](net.trunk(net.x))
+        main, same, other = (F.mse_loss(outputs, y) for y in (answers, answers + 0.1, -answers))
+        reweighter(main, {"a": same, "b": other})
+        assert expected is None or reweighter.weights == expected
+    assert reweighter.weights["a"] > 0.5
+    assert reweighter.weights["b"] == 0
 
 
 def test_chance_is_no_proof():
@@ -154,9 +170,9 @@ def test_chance_is_no_proof():
 
 
 def test_main_labels_that_are_known_by_heart_say_nothing():
-    """Ten updates, but only the first two have a main gradient to speak of: too few."""
-    products, lengths = [(1,)] * 2 + [(-1,)] * 8, [1] * 2 + [1e-9] * 8
-    assert_close(follow(Agreement(), products, (True,), lengths), numbers(1, 1))
+    """Ten updates, but only the first two have a main gradient to speak of: too few, whatever the others say."""
+    products, lengths = [(1,)] * 2 + [(1,)] * 8, [1] * 2 + [1e-9] * 8
+    assert_close(follow(Agreement(), products, (True,), lengths), numbers(1, 0))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -170,7 +186,7 @@ def test_nothing_to_measure_gives_finite_weights(dtype, same_outputs):
                 state, Signals(loss, zeros[None], same_outputs=torch.full((200,), same_outputs))
             )
             assert bool(weights.isfinite().all())
-    assert_close(weights[1:], torch.full_like(zeros[1:], 1 / 200 if same_outputs else 1.0))
+    assert_close(weights[1:], torch.full_like(zeros[1:], 0.0 if same_outputs else 1.0))
 
 
 def test_a_missing_task_keeps_its_weight_and_what_is_known_of_it():

@@ -1,4 +1,4 @@
-"""Two steps of every kind of run in every artefact at cpu scale, on made files in the original formats."""
+"""Two steps of every kind of run in every artefact, at both scales, on made files in the original formats."""
 
 from dataclasses import replace
 from itertools import product
@@ -63,8 +63,20 @@ def marked(name):
 @pytest.mark.filterwarnings("ignore:.*has not converged", "ignore:.*failed to converge", "ignore:.*same digits")
 @pytest.mark.parametrize("name", [marked(name) for name in ARTEFACTS if name != "pacs"])
 def test_every_kind_of_run_takes_two_steps(name, data, tmp_path_factory):
+    takes_two_steps(one_of_each(ARTEFACTS[name].runs("cpu", 1)), data, tmp_path_factory)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:.*has not converged", "ignore:resnet18 starts from nothing")
+@pytest.mark.parametrize("name", [name for name in ARTEFACTS if name not in ("pacs", "misleading", "tables")])
+def test_every_kind_of_run_of_the_paper_takes_two_steps_on_its_full_size_network(name, data, tmp_path_factory):
+    """WRN-28-2, and ResNet18 at the paper's image sizes, with the paper's batches."""
+    takes_two_steps(one_of_each(ARTEFACTS[name].runs("gpu", 1)), data, tmp_path_factory)
+
+
+def takes_two_steps(runs, data, tmp_path_factory):
     out = tmp_path_factory.getbasetemp() / "artefacts"
-    for run in one_of_each(ARTEFACTS[name].runs("cpu", 1)):
+    for run in runs:
         short = replace(run, steps=2, evaluate_every=2, record_every=1, checkpoint_every=2)
         if getattr(short, "shots", 0) == 100:
             short = replace(short, shots=10)  # as many as a class has here

@@ -84,6 +84,8 @@ class Observer:
     ) -> Signals | None:
         """``known`` with the products of this batch, without tasks that are not finite; ``None``: none can be had.
 
+        Where contrasts tell about every task, nothing else is measured.
+
         Args:
             known: losses, and which tasks any process holds.
             losses: the losses of this process, with their graphs.
@@ -97,13 +99,16 @@ class Observer:
             if not bool(usable[0] & usable[1:].any()):
                 return None
             given = leave_out(losses, usable)
+            contrasts = self._contrast(given, scale, usable) if self.method.needs().contrasts else None
+            seen = Signals(torch.where(usable, known.losses, 0.0), present=usable, contrasts=contrasts)
+            if contrasts is not None and bool(self.outputs.same()[usable[1:]].all()):
+                self._check_measured(given, leaves(given), [contrasts[1]])
+                return seen
             with record_touched() as touched, take_unit_directions(enabled=read_scale(self.loss_scale) != 1):
                 signals = self._observe(given, scale, memory, self._choose_engine(closure, start, usable))
             if all(bool(part.isfinite().all()) for part in products_of(signals)):
                 self._check_measured(given, touched, products_of(signals))
-                contrasts = self._contrast(given, scale, usable) if self.method.needs().contrasts else None
-                values = torch.where(usable, known.losses, 0.0)
-                return signals._replace(losses=values, present=usable, contrasts=contrasts)
+                return seen._replace(alignment=signals.alignment, gram=signals.gram, norms=signals.norms)
             # One gradient that is not finite spoils every product with the direction; only the norms show whose it is.
             finite = self.find_finite(norms(given, self.measured) if signals.norms is None else signals.norms)
             if bool(finite.all()):
@@ -210,7 +215,8 @@ class Observer:
 
 def products_of(signals: Signals) -> list[Tensor]:
     """Whatever was measured of gradients."""
-    return [part for part in (signals.alignment, signals.gram, signals.norms) if part is not None]
+    parts = (signals.alignment, signals.gram, signals.norms, signals.contrasts)
+    return [part for part in parts if part is not None]
 
 
 def to_memory(values: Tensor) -> Tensor:

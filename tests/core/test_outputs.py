@@ -165,3 +165,18 @@ def test_other_methods_do_not_look():
     reweighter = Reweighter(ARML(), TASKS, net.trunk)
     reweighter(*net.losses())
     assert reweighter.signals.same_outputs is None
+
+
+def refuse(*_):
+    raise AssertionError("a gradient was measured")
+
+
+def test_where_all_tasks_compete_no_other_gradient_is_measured():
+    net, (rival, more, *_) = Net(), TASKS
+    reweighter = Reweighter(tasks=[rival, more], shared=net.trunk, engine=refuse)
+    main, aux = net.losses()
+    reweighter(main, {name: aux[name] for name in (rival, more)})
+    assert reweighter.signals.alignment is None
+    assert reweighter.signals.contrasts[0].all()
+    with pytest.raises(AssertionError, match="a gradient was measured"):
+        make(net, engine=refuse)(main, aux)

@@ -173,7 +173,7 @@ class Agreement(Method[AgreementMemory]):
         if not bool(here.any()):
             return state.weights, state
         competes = state.competes if signals.same_outputs is None else signals.same_outputs
-        alignment = require(signals.alignment, "an alignment")[0]
+        alignment = _alignment(signals)
         samples = state.samples().add(*_sample(signals, alignment, here, competes))
         needed = self.warmup if signals.contrasts is not None else INDIRECT * self.warmup
         relatedness = state.relatedness + _relative(_per_length(alignment, signals), here & ~competes).square()
@@ -196,6 +196,13 @@ class Agreement(Method[AgreementMemory]):
         rho = ((PRIOR + relatedness) / (PRIOR + samples.times)).sqrt()
         own = (~competes).to(rho)
         return self.own_head * rho * own.sum() / _not_zero((own * rho).sum())
+
+
+def _alignment(signals: Signals) -> Tensor:
+    """<g_0, g_i> of every task, [1 + K]; 0 where contrasts tell about all of them."""
+    if signals.alignment is None and signals.contrasts is not None:
+        return torch.zeros_like(signals.losses)
+    return require(signals.alignment, "an alignment")[0]
 
 
 def _sample(signals: Signals, alignment: Tensor, here: Tensor, competes: Tensor) -> tuple[Tensor, Tensor]:

@@ -26,7 +26,10 @@ class Needs:
     outputs: bool = False
     """Which tasks train the outputs of the main task."""
     contrasts: bool = False
-    """What tasks that train the outputs of the main task want for some features and not for others."""
+    """What tasks that train the outputs of the main task want for some features and not for others.
+
+    Where all tasks of a batch do, nothing else is measured, and there is no alignment.
+    """
     units: bool = False
     """Auxiliary losses brought to the scale of the main loss."""
     each_batch: bool = False

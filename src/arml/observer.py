@@ -14,9 +14,11 @@ from arml.gradients.contrast import measure_contrasts
 from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
 from arml.gradients.graph import leaves
 from arml.gradients.measure import alignment, gram, norms
+from arml.gradients.rows import read_rows
 from arml.gradients.shared import Shared, is_read_anew, keep_readable, parameters_by_name, parameters_of_layer
 from arml.gradients.signals import Signals
 from arml.gradients.sketch import TaskProducts, measure_tasks
+from arml.gradients.transfer import measure_transfer
 from arml.losses import Closure, fill_missing, leave_out, order_losses
 from arml.methods.base import Method
 from arml.nearest import Nearest, next_two
@@ -99,10 +101,10 @@ class Observer:
             if not bool(usable[0] & usable[1:].any()):
                 return None
             given = leave_out(losses, usable)
-            contrasts = self._contrast(given, scale, usable) if self.method.needs().contrasts else None
-            seen = Signals(torch.where(usable, known.losses, 0.0), present=usable, contrasts=contrasts)
-            if contrasts is not None and bool(self.outputs.same()[usable[1:]].all()):
-                self._check_measured(given, leaves(given), [contrasts[1]])
+            seen = Signals(torch.where(usable, known.losses, 0.0), present=usable)
+            seen = self._compare_outputs(seen, given, scale) if self.method.needs().contrasts else seen
+            if seen.contrasts is not None and bool(self.outputs.same()[usable[1:]].all()):
+                self._check_measured(given, leaves(given), [seen.contrasts[1]])
                 return seen
             with record_touched() as touched, take_unit_directions(enabled=read_scale(self.loss_scale) != 1):
                 signals = self._observe(given, scale, memory, self._choose_engine(closure, start, usable))
@@ -117,14 +119,18 @@ class Observer:
             usable = usable & finite
         return None
 
-    def _contrast(self, losses: TaskLosses, scale: Tensor, usable: Tensor) -> Tensor | None:
-        """``Signals.contrasts`` of ``scale`` times the losses; ``None`` also if no task trains the main outputs."""
+    def _compare_outputs(self, known: Signals, losses: TaskLosses, scale: Tensor) -> Signals:
+        """``known`` with contrasts of ``scale`` times the losses, and transfer, where tasks train the main outputs."""
+        rivals = (known.seen()[1:] & self.outputs.same()).nonzero().flatten() + 1
         factor = read_scale(self.loss_scale)
-        rivals = (usable[1:] & self.outputs.same()).nonzero().flatten() + 1
-        found = measure_contrasts([factor * loss for loss in losses], rivals.tolist()) if len(rivals) else None
-        if found is None or not bool(found.isfinite().all()):
-            return None
-        return found * torch.stack([scale[0] * scale, scale.square()]) / factor**2
+        scaled = [factor * loss for loss in losses]
+        rows = read_rows(scaled, rivals.tolist()) if len(rivals) else None
+        contrasts = None if rows is None else measure_contrasts(rows, len(losses))
+        if rows is None or contrasts is None or not bool(contrasts.isfinite().all()):
+            return known
+        transfer, alternatives = measure_transfer(scaled, rows)
+        contrasts = contrasts * torch.stack([scale[0] * scale, scale.square()]) / factor**2
+        return known._replace(contrasts=contrasts, transfer=transfer.nan_to_num(0.0), alternatives=alternatives)
 
     def measure_lengths(self, losses: TaskLosses, scale: Tensor, usable: Tensor) -> Tensor:
         """About how long the gradient of each task is, times ``scale``, [1 + K]; 0 for tasks that are not usable.

@@ -11,11 +11,16 @@ LARGEST = 1e12
 """No loss is multiplied or divided by more than this: one so small is rounding, not a loss in other units."""
 
 
+FIRST = 3
+"""So many sizes of a loss are looked at."""
+
+
 class Sizes(NamedTuple):
     """What is known of the size of every loss, or of its gradient, [1 + K].
 
-    Means are over the whole run. Recent main losses and gradients alone are small once few main labels are learned, and
-    would take tasks along that still have much to teach.
+    Losses are compared by their first sizes, gradients by their means over the whole run. Later main losses, and
+    recent main gradients alone, are small once few main labels are learned, and would take tasks along that still have
+    much to teach.
     """
 
     number: Tensor
@@ -88,7 +93,8 @@ class LossScales:
     def learn(self, losses: Tensor, usable: Tensor, gradients: Tensor, due: Tensor, call: int, same: Tensor) -> None:
         """Adds the sizes of losses that are ``usable``, and the lengths of gradients that were ``due``, if finite."""
         measured = self.gradients.add(gradients, due & gradients.isfinite(), call)
-        self.restore(self.losses.add(losses.abs(), usable, call), measured, same)
+        first = usable & (losses != 0) & (self.losses.number < FIRST)
+        self.restore(self.losses.add(losses.abs(), first, call), measured, same)
 
     def are_due(self, call: int, same_outputs: Tensor) -> Tensor:
         """[1 + K] of bool: whose gradient to measure, at calls 0, 1, 2, 4, 8, ... or soon after, if there is need.

@@ -176,15 +176,25 @@ def test_a_task_that_comes_late_is_measured_at_once():
     assert reweighter._scales.gradients.last.tolist() == [4, 5, 4, 4, 4]
 
 
-@pytest.mark.parametrize("same_outputs", [True, False])
-def test_sizes_are_averaged_over_the_whole_run(same_outputs):
-    """A main loss or gradient that vanishes as its few labels are learned does not take the other tasks along."""
+def learn_sizes(rows, *, same_outputs):
+    """The factors after these sizes of the main loss, or of its gradient; those of the other task are 1."""
     scales, both = LossScales(torch.zeros(2), 1.0, in_units=True), torch.ones(2, dtype=torch.bool)
-    for call, size in enumerate((4.0, 2.0, 0.0)):
-        sizes, same = torch.tensor([size, 1.0]), torch.tensor([same_outputs])
+    for call, size in enumerate(rows):
+        sizes = torch.tensor([size, 1.0])
         losses, lengths = (sizes, torch.ones(2)) if same_outputs else (torch.ones(2), sizes)
-        scales.learn(losses, both, lengths, both, call, same)
-    assert scales.all.tolist() == [1, 2]
+        scales.learn(losses, both, lengths, both, call, torch.tensor([same_outputs]))
+    return scales.all.tolist()
+
+
+def test_lengths_are_averaged_over_the_whole_run():
+    """A main gradient that vanishes as its few labels are learned does not take the other tasks along."""
+    assert learn_sizes([4.0, 2.0, 0.0], same_outputs=False) == [1, 2]
+
+
+def test_losses_are_compared_by_their_first_sizes():
+    """Nor does a main loss that vanishes. A size of 0 tells nothing, and another one is waited for."""
+    assert learn_sizes([4.0, 2.0, 3.0, 0.1, 0.0], same_outputs=True) == [1, 3]
+    assert learn_sizes([0.0, 0.0, 0.0, 5.0], same_outputs=True) == [1, 5]
 
 
 def test_methods_see_recent_lengths():

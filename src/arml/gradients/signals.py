@@ -34,6 +34,13 @@ class Signals(NamedTuple):
 
     C is the gradient on the outputs' layer, centred (:mod:`arml.gradients.contrast`); ``None`` if it cannot be had.
     """
+    transfer: Tensor | None = None
+    """[2, 1 + K], with contrasts: p and nu, how well the answers of a task fit the main examples, and what chance does.
+
+    See :mod:`arml.gradients.transfer`; 0 where answers could not be compared.
+    """
+    alternatives: int = 2
+    """With transfer: how many answers of the main task exclude each other."""
 
     def seen(self) -> Tensor:
         """[1 + K] of bool: which tasks there are."""

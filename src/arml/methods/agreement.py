@@ -1,4 +1,4 @@
-"""Weights in proportion to proven agreement with the main task."""
+"""Weights for tasks that have proven to agree with the main one."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,8 +18,6 @@ from arml.methods.base import (
 )
 from arml.schedule import Growing
 
-PATIENCE = 14
-"""A task is judged after so many times ``warmup`` samples, whatever their importance."""
 INDIRECT = 2
 """Samples from gradients on the last shared layer tell less: so many times as many are needed."""
 PRIOR = 4
@@ -27,7 +25,7 @@ PRIOR = 4
 
 
 class Samples(NamedTuple):
-    """Sums over the samples r of every task, [K]. Each sample has an importance w."""
+    """Sums over the samples c of every task, [K]. Each sample has an importance w."""
 
     times: Tensor
     """Number of samples of any importance."""
@@ -36,30 +34,51 @@ class Samples(NamedTuple):
     squared_importance: Tensor
     """Sum of w^2."""
     values: Tensor
-    """Sum of w r."""
+    """Sum of w c."""
     squares: Tensor
-    """Sum of w r^2."""
+    """Sum of w c^2."""
 
-    def add(self, r: Tensor, w: Tensor) -> "Samples":
+    def add(self, c: Tensor, w: Tensor) -> "Samples":
         """These samples and one more per task; none where w is 0."""
-        return Samples(*(old + new for old, new in zip(self, (w > 0, w, w * w, w * r, w * r * r), strict=True)))
+        return Samples(*(old + new for old, new in zip(self, (w > 0, w, w * w, w * c, w * c * c), strict=True)))
 
     def number(self) -> Tensor:
         """n = (sum w)^2 / sum w^2: the number of equally important samples that would tell as much."""
         return self.importance.square() / _not_zero(self.squared_importance)
 
     def mean(self) -> Tensor:
-        """m = sum w r / sum w."""
+        """m = sum w c / sum w."""
         return self.values / _not_zero(self.importance)
 
     def standard_error(self) -> Tensor:
-        """e, the standard error of the mean: e^2 = (sum w r^2 / sum w - m^2) / (n - 1)."""
+        """e, the standard error of the mean: e^2 = (sum w c^2 / sum w - m^2) / (n - 1)."""
         variance = self.squares / _not_zero(self.importance) - self.mean().square()
         return (variance.clamp(min=0) / (self.number() - 1).clamp(min=1e-3)).sqrt()
 
 
+class Comparisons(NamedTuple):
+    """Sums over comparisons of answers, [K] each."""
+
+    compared: Tensor
+    """Number of comparisons."""
+    transfer: Tensor
+    """Sum of p."""
+    chance: Tensor
+    """Sum of nu."""
+
+    def add(self, p: Tensor, nu: Tensor, usable: Tensor) -> "Comparisons":
+        """These and one more for ``usable`` tasks."""
+        new = (torch.ones_like(p), p, nu)
+        return Comparisons(*(old + torch.where(usable, one, 0.0) for old, one in zip(self, new, strict=True)))
+
+    def means(self) -> tuple[Tensor, Tensor]:
+        """The means of p and of nu; 0 where nothing was compared."""
+        number = self.compared.clamp(min=1)
+        return self.transfer / number, self.chance / number
+
+
 class AgreementMemory(NamedTuple):
-    """Flat, as memory is a tuple of tensors: five of them are :class:`Samples`."""
+    """Flat, as memory is a tuple of tensors: five of them are :class:`Samples`, three :class:`Comparisons`."""
 
     weights: Tensor
     """The weights in force, [1 + K]."""
@@ -72,32 +91,53 @@ class AgreementMemory(NamedTuple):
     """[K] of bool: whether a task trains the outputs of the main one."""
     relatedness: Tensor
     """[K]: sum of q^2, for tasks with a head of their own."""
+    compared: Tensor
+    transfer: Tensor
+    chance: Tensor
+    belief: Tensor
+    """[K]: q of competing tasks at the last update."""
 
     def samples(self) -> Samples:
         """The samples so far."""
         return Samples(self.times, self.importance, self.squared_importance, self.values, self.squares)
 
+    def comparisons(self) -> Comparisons:
+        """The comparisons of answers so far."""
+        return Comparisons(self.compared, self.transfer, self.chance)
+
 
 @dataclass(frozen=True)
 class Agreement(Method[AgreementMemory]):
-    r"""Gives weight to tasks whose gradient has proven to agree with the main one. The recommended method; ours.
+    r"""Gives weight to tasks that have proven to agree with the main one. The recommended method; ours.
 
     A task **competes** with the main one if it trains the same outputs: it goes through every parameter of the main
     task, its head too, as another domain with the same classes does. What it teaches may contradict the main labels, so
-    it must prove itself. Every update yields one sample of its agreement: do the two tasks want alike outputs for alike
-    features? With the contrasts C, the gradients on the outputs' layer with centred features
-    (:mod:`arml.gradients.contrast`),
+    it counts nothing until it has proven itself: a few steps on wrong labels do harm that stays. Every update asks two
+    questions about it.
 
-    .. math:: r_k = \frac{\langle C_0, C_k \rangle}{\|C_0\| \|C_k\|}
+    *Do its answers fit the main examples?* A regression on the features of its own batch answers the main examples, and
+    :math:`p_k` is the correlation with their labels (:mod:`arml.gradients.transfer`); :math:`\nu_k` is what chance
+    would bring. Both are means over the updates until the task is fully believed: later the network learns its answers,
+    and they prove nothing.
 
-    Its importance is :math:`w = \|C_0\|`: once the few labels are learned by heart, their gradient says nothing about
-    new examples. :math:`m_k` is the weighted mean of the samples and :math:`e_k` its standard error. With
-    :math:`b_k = \max(0, m_k - d\, e_k)` and the sums over competing tasks,
+    *Does it want alike outputs for alike features?* With the contrasts C, the gradients on the outputs' layer with
+    centred features (:mod:`arml.gradients.contrast`),
 
-    .. math:: \alpha_k = s\, \frac{b_k}{\sum_j b_j} \max_j \frac{b_j}{m_j}
+    .. math:: c_k = \frac{\langle C_0, C_k \rangle}{\|C_0\| \|C_k\|}
 
-    All of them together count s times as much as the main task, less where the evidence is thin, and not at all where
-    there is none: the main task is then trained alone.
+    This one looks where the network is in two minds, and finds out tasks that call things by the name of similar ones.
+    Samples count by :math:`w = \|C_0\|`, because main labels that are known by heart have no gradient to speak of;
+    :math:`m_k` is their weighted mean and :math:`e_k` its standard error. With A answers that exclude each other,
+
+    .. math:: s_k = a\, m_k + (1 - \tfrac{a}{2})\, p_k, \qquad \varepsilon_k^2 = a^2 e_k^2 + \nu_k^2, \qquad
+        a = \frac{A - 2}{A - 1}
+
+    Of two answers, a contrast mostly says how sure the network should be, so it has no say there. A task is believed
+    from d standard errors on, and fully from d + 1; all competing tasks together count s times as much as the main one
+    at most, and not at all where none has proven anything:
+
+    .. math:: q_k = \min(1, \max(0, s_k / \varepsilon_k - d)), \qquad
+        \alpha_k = s\, \frac{q_k}{\sum_j q_j} \max_j q_j
 
     A task with a head of its own shapes common features only, and no sign of agreement speaks for or against it: with
     its head mirrored it would teach the same features, and every sign would be another. What counts is how much of the
@@ -111,24 +151,21 @@ class Agreement(Method[AgreementMemory]):
     .. math:: \rho_k^2 = \frac{n_0 + \sum q_k^2}{n_0 + n}, \qquad
         \alpha_k = h\, \rho_k \Big/ \tfrac{1}{K'} \textstyle\sum_j \rho_j
 
-    Before ``warmup`` samples of equal importance, a competing task counts nothing: a few steps on wrong labels do harm
-    that stays. Few labels on good features are learned in a few steps, and later samples weigh next to nothing: after
-    :data:`PATIENCE` times ``warmup`` samples of any importance, tasks are judged all the same.
-
     Losses are first brought to the scale of the main loss (``Needs(units=True)``), so that no weight depends on the
     scale of any loss. Gradients g are those on the last shared layer (``Needs(nearest=True)``): they tell as much there
     as on the whole trunk, and cost so little that there can be many samples. Updates are frequent at first and ever
     rarer later: see :meth:`schedule`.
 
-    Contrasts need a linear layer before the losses, and all tasks in one batch. Without them (a compiled network,
-    batches with some of the tasks each) :math:`r_k` is :math:`q_k` over all tasks and :math:`w = \|g_0\|`. These
-    samples are worth less, because every task levels the random first outputs: twice as many are needed.
+    Answers and contrasts need a linear layer before the losses, and all tasks in one batch. Without them (a compiled
+    network, batches with some of the tasks each) :math:`c_k` is :math:`q_k` over all tasks, :math:`w = \|g_0\|`, and
+    :math:`s_k = m_k`, :math:`\varepsilon_k = e_k`. These samples are worth less, because every task levels the random
+    first outputs: twice as many are needed.
     """
 
     doubt: float = 1.0
     """d, the standard errors by which the agreement of a competing task must exceed 0."""
-    warmup: int = 3
-    """Samples of equal importance, n, that a competing task must exceed to get any weight; see :data:`PATIENCE`."""
+    warmup: int = 8
+    """Samples after which a competing task is judged."""
     share: float = 1.0
     """s, the largest sum of the weights of competing tasks; the main task has 1."""
     own_head: float = 1.0
@@ -161,7 +198,8 @@ class Agreement(Method[AgreementMemory]):
         """As if all tasks competed, with equal weights: they hold until gradients are first compared."""
         zeros = torch.zeros_like(like[1:])
         weights = prepend_main(torch.full_like(zeros, self.share / max(len(zeros), 1)))
-        return AgreementMemory(weights, *Samples(*[zeros] * 5), torch.ones_like(zeros, dtype=torch.bool), zeros)
+        competes = torch.ones_like(zeros, dtype=torch.bool)
+        return AgreementMemory(weights, *Samples(*[zeros] * 5), competes, zeros, *[zeros] * 4)
 
     def directions(self, state: AgreementMemory) -> Tensor:
         """c = e_0."""
@@ -175,27 +213,43 @@ class Agreement(Method[AgreementMemory]):
         competes = state.competes if signals.same_outputs is None else signals.same_outputs
         alignment = _alignment(signals)
         samples = state.samples().add(*_sample(signals, alignment, here, competes))
-        needed = self.warmup if signals.contrasts is not None else INDIRECT * self.warmup
         relatedness = state.relatedness + _relative(_per_length(alignment, signals), here & ~competes).square()
-        chosen = torch.where(
-            competes, self._prove(samples, competes, needed), self._relate(samples, relatedness, competes)
-        )
+        comparisons = _compare(state, signals)
+        belief = torch.where(competes, self._believe(samples, comparisons, signals), 0.0)
+        chosen = torch.where(competes, self._share_out(belief), self._relate(samples, relatedness, competes))
         weights = prepend_main(torch.where(here, chosen, state.weights[1:]))
-        return weights, AgreementMemory(weights, *samples, competes, relatedness)
+        return weights, AgreementMemory(weights, *samples, competes, relatedness, *comparisons, belief)
 
-    def _prove(self, samples: Samples, competes: Tensor, needed: int) -> Tensor:
-        """The weights [K] of competing tasks, which must prove themselves by more than ``needed`` samples."""
-        mean, error = samples.mean(), samples.standard_error()
-        known = (samples.number() > needed) | (samples.times >= PATIENCE * self.warmup)
-        proven = torch.where(known & competes, (mean - self.doubt * error).clamp(min=0), 0.0)
-        certainty = (proven / _not_zero(mean.abs())).max()
-        return self.share * certainty * proven / _not_zero(proven.sum())
+    def _believe(self, samples: Samples, comparisons: Comparisons, signals: Signals) -> Tensor:
+        """q of competing tasks, [K]; 0 before there are enough samples."""
+        direct = signals.contrasts is not None
+        a = (signals.alternatives - 2) / (signals.alternatives - 1) if direct else 1.0
+        p, nu = comparisons.means()
+        s = a * samples.mean() + (1 - a / 2) * p
+        epsilon = ((a * samples.standard_error()).square() + nu.square()).sqrt()
+        known = samples.times >= (self.warmup if direct else INDIRECT * self.warmup)
+        return torch.where(known, (s / _not_zero(epsilon) - self.doubt).clamp(0, 1), 0.0)
+
+    def _share_out(self, belief: Tensor) -> Tensor:
+        """The weights [K] of competing tasks that are believed so much."""
+        return self.share * belief.max() * belief / _not_zero(belief.sum())
 
     def _relate(self, samples: Samples, relatedness: Tensor, competes: Tensor) -> Tensor:
         """The weights [K] of tasks with heads of their own, in proportion to how related they are."""
         rho = ((PRIOR + relatedness) / (PRIOR + samples.times)).sqrt()
         own = (~competes).to(rho)
         return self.own_head * rho * own.sum() / _not_zero((own * rho).sum())
+
+
+def _compare(state: AgreementMemory, signals: Signals) -> Comparisons:
+    """The comparisons with those of this update.
+
+    A task that is fully believed is trained on, and the features soon carry its answers: they prove nothing any more.
+    """
+    if signals.transfer is None:
+        return state.comparisons()
+    p, nu = signals.transfer[:, 1:].to(state.transfer)
+    return state.comparisons().add(p, nu, (state.belief < 1) & (nu > 0))
 
 
 def _alignment(signals: Signals) -> Tensor:
@@ -206,13 +260,13 @@ def _alignment(signals: Signals) -> Tensor:
 
 
 def _sample(signals: Signals, alignment: Tensor, here: Tensor, competes: Tensor) -> tuple[Tensor, Tensor]:
-    """r and w of every task, [K] each; w is 0 where there is nothing to compare."""
+    """c and w of every task, [K] each; w is 0 where there is nothing to compare."""
     if signals.contrasts is None or not bool((here & competes).any()):
         return _relative(alignment[1:], here), here * alignment[0].clamp(min=0).sqrt()
     products, squares = signals.contrasts
     lengths = squares.sqrt()
-    r = products[1:] / _not_zero(lengths[0] * lengths[1:])
-    return r, lengths[0] * torch.where(competes, lengths[1:] > 0, here)
+    c = products[1:] / _not_zero(lengths[0] * lengths[1:])
+    return c, lengths[0] * torch.where(competes, lengths[1:] > 0, here)
 
 
 def _per_length(alignment: Tensor, signals: Signals) -> Tensor:

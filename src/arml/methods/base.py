@@ -26,7 +26,7 @@ class Needs:
     outputs: bool = False
     """Which tasks train the outputs of the main task."""
     contrasts: bool = False
-    """What tasks that train the outputs of the main task want for some features and not for others.
+    """What tasks that train the outputs of the main task want for some features and not for others, and their transfer.
 
     Where all tasks of a batch do, nothing else is measured, and there is no alignment.
     """

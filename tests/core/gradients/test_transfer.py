@@ -1,0 +1,164 @@
+"""Answers that fit the main examples, against closed forms and permutations."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.testing import assert_close
+
+from arml.gradients.rows import Rows, read_rows
+from arml.gradients.transfer import MOST_ROWS, RIDGE, Answers, correlate, measure_transfer, read_answers
+
+
+def draw(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def answers_of(loss, z):
+    """What is read from the graph of ``loss`` at the outputs ``z``."""
+    (r,) = torch.autograd.grad(loss, z)
+    return read_answers(loss, Rows(torch.zeros(len(z), 1, dtype=z.dtype), r, z.detach()))
+
+
+CLASSES = torch.tensor([0, 2, 1, 2, 0])
+COIN = torch.tensor([[1.0, 0], [0, 1], [1, 1], [0, 0], [0, 1]])
+LOSSES = {
+    "classes": (F.cross_entropy, 3, CLASSES, F.one_hot(CLASSES), 3),
+    "the sum over classes": (
+        lambda z, y: 7 * F.cross_entropy(z, y, reduction="sum"),
+        3,
+        CLASSES,
+        F.one_hot(CLASSES),
+        3,
+    ),
+    "weighted classes": (
+        lambda z, y: F.cross_entropy(z, y, weight=torch.tensor([1.0, 5.0, 0.2]).to(z)),
+        3,
+        CLASSES,
+        F.one_hot(CLASSES),
+        3,
+    ),
+    "yes or no": (F.binary_cross_entropy_with_logits, 2, COIN, COIN, 2),
+    "a rare yes": (
+        lambda z, y: F.binary_cross_entropy_with_logits(z, y, pos_weight=torch.tensor(9.0).to(z)),
+        2,
+        COIN,
+        COIN,
+        2,
+    ),
+    "numbers": (F.mse_loss, 2, draw(5, 2, seed=1), draw(5, 2, seed=1), 2),
+    "numbers in other units": (lambda z, y: 1e-4 * F.mse_loss(z, y), 2, draw(5, 2, seed=1), draw(5, 2, seed=1), 2),
+}
+
+
+@pytest.mark.parametrize("case", LOSSES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("spread", [0.1, 3.0])
+def test_answers_are_read_from_gradients(case, dtype, spread):
+    measure, num_outputs, y, expected, alternatives = LOSSES[case]
+    z = (spread * draw(5, num_outputs)).to(dtype).requires_grad_()
+    found = answers_of(measure(z, y.to(dtype) if y.is_floating_point() else y), z)
+    assert_close(found.y, expected.double(), rtol=1e-4, atol=1e-4)
+    assert found.alternatives == alternatives
+
+
+def test_answers_known_by_heart_are_read():
+    """In float32 the gradient of the right class is exactly 0, and those of the others are not."""
+    z = (60 * F.one_hot(CLASSES)).float().requires_grad_()
+    with torch.no_grad():
+        z += 30 * torch.rand(z.shape, generator=torch.Generator().manual_seed(0))
+    loss = F.cross_entropy(z, CLASSES)
+    assert not torch.autograd.grad(loss, z, retain_graph=True)[0].gather(1, CLASSES[:, None]).any()
+    assert_close(answers_of(loss, z).y, F.one_hot(CLASSES).double())
+
+
+def test_rows_of_other_tasks_are_left_out():
+    z = draw(5, 3).requires_grad_()
+    found = answers_of(F.cross_entropy(z[:3], CLASSES[:3]), z)
+    assert_close(found.y, F.one_hot(CLASSES[:3], 3).double())
+
+
+def test_of_many_rows_some_are_used():
+    y = torch.arange(1000) % 3
+    z = draw(1000, 3).requires_grad_()
+    found = answers_of(F.cross_entropy(z, y), z)
+    assert len(found.y) == len(found.h) == MOST_ROWS
+    assert found.y.sum(0).min() > MOST_ROWS / 4
+
+
+def examples(n, seed, num_classes=3):
+    y = torch.randint(num_classes, (n,), generator=torch.Generator().manual_seed(seed))
+    h = 2 * draw(num_classes, 6, seed=99)[y] + draw(n, 6, seed=seed)
+    return Answers(h, F.one_hot(y, num_classes).double(), num_classes)
+
+
+def test_the_correlation_is_that_of_ridge_regression():
+    from sklearn.linear_model import Ridge
+
+    task, main = examples(20, 1), examples(12, 2)
+    centred = task.h - task.h.mean(0)
+    strength = RIDGE * float(centred.square().sum(1).mean())
+    model = Ridge(alpha=strength).fit(centred, task.y)
+    a = torch.from_numpy(model.predict((main.h - main.h.mean(0)).numpy()))
+    a, y = a - a.mean(0), main.y - main.y.mean(0)
+    p, _ = correlate(task, main)
+    assert_close(p, (a * y).sum() / (a.norm() * y.norm()))
+    assert p > 0.5
+
+
+def test_chance_is_the_standard_deviation_over_all_pairings():
+    task, main = examples(20, 1), examples(6, 2)
+    _, nu = correlate(task, main)
+    found = [
+        float(correlate(task, main._replace(y=main.y[list(order)]))[0]) for order in itertools.permutations(range(6))
+    ]
+    assert len(found) == math.factorial(6)
+    assert sum(found) / len(found) == pytest.approx(0, abs=1e-9)
+    assert float(nu) == pytest.approx(torch.tensor(found, dtype=torch.float64).std(correction=0).item(), rel=1e-9)
+
+
+def test_wrong_answers_do_not_fit():
+    task, main = examples(40, 1), examples(20, 2)
+    p, nu = correlate(task, main)
+    assert p > 3 * nu
+    wrong, nu = correlate(task._replace(y=task.y.roll(1, dims=1)), main)
+    assert wrong < -nu
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_neither_the_size_of_features_nor_their_mean_matters(factor):
+    task, main = examples(20, 1), examples(12, 2)
+    moved = task._replace(h=factor * (task.h + 5)), main._replace(h=factor * (main.h - 3))
+    for found, expected in zip(correlate(*moved), correlate(task, main), strict=True):
+        assert_close(found, expected)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_two_main_examples_prove_nothing(n):
+    assert correlate(examples(20, 1), examples(n, 2)) == (0, 0)
+
+
+def test_alike_answers_or_features_prove_nothing():
+    task, main = examples(20, 1), examples(12, 2)
+    assert correlate(task, main._replace(y=torch.ones_like(main.y))) == (0, 0)
+    assert correlate(task._replace(y=torch.ones_like(task.y)), main) == (0, 0)
+    assert correlate(task._replace(h=torch.ones_like(task.h)), main) == (0, 0)
+
+
+def test_transfer_through_a_network():
+    """The right source fits the main examples, the one that calls every class the next one does not."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3)).double()
+    sets = [examples(20, 1), examples(40, 2), examples(40, 3)]
+    sets[2] = sets[2]._replace(y=sets[2].y.roll(1, dims=1))
+    losses = [F.cross_entropy(net(s.h), s.y.argmax(1)) for s in sets]
+    found, alternatives = measure_transfer(losses, read_rows(losses, [1, 2]))
+    assert alternatives == 3
+    (_, right, wrong), (_, *chance) = found.tolist()
+    assert right > 3 * chance[0]
+    assert wrong < -chance[1]
+    assert found[:, 0].tolist() == [0, 0]
+    sum(losses).backward()

@@ -84,8 +84,8 @@ def read_answers(loss: Tensor, rows: Rows) -> Answers:
 
     >>> z = torch.tensor([[2.0, 0.0, -1.0], [0.0, 1.0, 0.0]], requires_grad=True)
     >>> loss = F.cross_entropy(z, torch.tensor([0, 2]))
-    >>> (r,) = torch.autograd.grad(loss, z)
-    >>> read_answers(loss, Rows(h=torch.eye(2), r=r, z=z.detach())).y
+    >>> loss.backward()
+    >>> read_answers(loss, Rows(h=torch.eye(2), r=z.grad, z=z.detach())).y
     tensor([[1., 0., 0.],
             [0., 0., 1.]], dtype=torch.float64)
     """

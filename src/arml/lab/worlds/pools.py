@@ -130,6 +130,25 @@ def phishing() -> TablePool:
 
 
 @cache
+def bananas() -> TablePool:
+    """Bananas, 5 300 points in two clouds of that shape, made by hand, from river. For ``test``."""
+    from river.datasets import Bananas
+
+    rows = list(Bananas())  # type: ignore[no-untyped-call, unused-ignore]
+    y = torch.tensor([float(answer) for _, answer in rows], dtype=torch.float64)
+    return TablePool(_columns([row for row, _ in rows]), y, ("one", "other"))
+
+
+@cache
+def polls() -> TablePool:
+    """Approval of a president on 1 001 days, and what five institutes had asked, from river. For ``test``."""
+    from river.datasets import TrumpApproval
+
+    rows = list(TrumpApproval())  # type: ignore[no-untyped-call, unused-ignore]
+    return TablePool(_columns([row for row, _ in rows]), torch.tensor([y for _, y in rows], dtype=torch.float64), ())
+
+
+@cache
 def cars() -> TablePool:
     """Auto MPG, 392 cars and how far they drive on a gallon, from mlxtend. For ``test``."""
     from mlxtend.data import autompg_data  # type: ignore[import-untyped, unused-ignore]

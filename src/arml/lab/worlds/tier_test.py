@@ -1,4 +1,4 @@
-"""Worlds for the published table: the second half of MNIST-5k and of Yeast, other digits, five other tables.
+"""Worlds for the published table: the second half of MNIST-5k and of Yeast, other digits, seven other tables.
 
 No method and no default is chosen by them. Their seeds begin at 2000.
 """
@@ -6,7 +6,7 @@ No method and no default is chosen by them. Their seeds begin at 2000.
 from functools import partial
 
 from arml.lab.worlds.image_worlds import ImageTask
-from arml.lab.worlds.pools import cars, phishing, segments, wine, yeast_genes
+from arml.lab.worlds.pools import bananas, cars, phishing, polls, segments, wine, yeast_genes
 from arml.lab.worlds.recipes import Recipes, coins, columns, random_codes, random_digits, wrong_digits
 from arml.lab.worlds.table_worlds import TableTask, TableWorld
 from arml.lab.worlds.world import World
@@ -108,6 +108,40 @@ TEST: tuple[World, ...] = (
         TableWorld(wine, ("alcohol", "ash", "malic_acid", "magnesium", "hue"), tested=80, validation=20),
         {},
         columns("flavanoids", "proline", "color_intensity"),
+    ),
+    _test.digits(
+        "mnist-batchnorm-three-help-two-mislead-cnn",
+        "some mislead",
+        {**_slanted, **_thick, **_wide},
+        wrong_digits(3, 8, show="slanted"),
+        network="small-32",
+    ),
+    _test.digits(
+        "mnist-batchnorm-one-misleads-cnn", "all mislead", {}, wrong_digits(3, show="thick"), network="small-32"
+    ),
+    _test.digits(
+        "mnist-50-labels-two-help-two-mislead-mlp",
+        "some mislead",
+        {**_thick, **_slanted},
+        wrong_digits(1, 7, show="wide"),
+        labels=50,
+    ),
+    _test.table(
+        "bananas-one-helps-one-misleads",
+        "some mislead",
+        TableWorld(bananas, tested=1000),
+        {"noisy labels": TableTask("main", noise=0.3)},
+        {"wrong": TableTask("wrong")},
+    ),
+    _test.table(
+        "bananas-one-misleads", "all mislead", TableWorld(bananas, tested=1000), {}, {"wrong": TableTask("wrong")}
+    ),
+    _test.table(
+        "polls-one-helps",
+        "all help",
+        TableWorld(polls, tested=500),
+        {"noisy answers": TableTask("main", noise=0.5)},
+        {},
     ),
 )
 """The worlds of ``test``, in the order of tables."""

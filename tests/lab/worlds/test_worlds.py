@@ -73,7 +73,7 @@ def test_the_tiers_share_no_example():
     dev, test = (hashes(torch.stack([pool.columns[f"x{n}"] for n in range(103)], dim=1)) for pool in genes)
     assert dev.isdisjoint(test)
     tables = {"dev": {"yeast", "tumours", "diabetes", "digits"}, "test": {"yeast", "mnist"}}
-    tables["test"] |= {"segments", "cars", "phishing", "wine"}
+    tables["test"] |= {"segments", "cars", "phishing", "wine", "bananas", "polls"}
     for name, world in WORLDS.items():
         assert name.split("-")[0] in tables[world.tier]
 

@@ -32,6 +32,8 @@ MOST_ROWS = 128
 """So many rows of a task are used; of more, as in an image with an answer per pixel, some at equal distances."""
 SAME = 0.02
 """Numbers that should be equal may differ by this share, for rounding in low precision."""
+ROUNDED = 1e-4
+"""The gradient of an answer that lacks less than this to certainty may be rounding."""
 
 
 class Transfer(NamedTuple):
@@ -93,17 +95,27 @@ def read_answers(loss: Tensor, rows: Rows) -> Answers:
     most = max(1, MOST_ROWS // num_processes())
     chosen = mine if len(mine) <= most else mine[torch.linspace(0, len(mine) - 1, most, device=mine.device).long()]
     h, r, z = (part[chosen].cpu().double() for part in rows)
-    num_outputs = r.shape[1]
-    # Where an answer is known by heart, its r is rounded to 0, and those of the others are not; it still is the least.
-    by_heart = r.amin(1) == 0
-    if num_outputs > 1 and bool((by_heart | (r.sum(1).abs() <= SAME * r.abs().sum(1))).all()):
-        wanted = (-r).clamp(min=0) + 1e-30 * F.one_hot(r.argmin(1), num_outputs)
-        return Answers(h, wanted / wanted.sum(1, keepdim=True), num_outputs)
+    if _is_softmax(r, z):
+        # Where an answer is known by heart, its r is rounded to 0; it still is the least.
+        wanted = (-r).clamp(min=0) + 1e-30 * F.one_hot(r.argmin(1), r.shape[1])
+        return Answers(h, wanted / wanted.sum(1, keepdim=True), r.shape[1])
     yes = (r < 0).to(r)
     if _is_constant(r, z.sigmoid() - yes, yes):
         return Answers(h, yes, 2)
     size, squares = (part.detach().cpu().double() for part in (loss, rows.r.square().sum()))
     return Answers(h, z - 2 * size * r / squares.clamp(min=1e-300), 2)
+
+
+def _is_softmax(r: Tensor, z: Tensor) -> bool:
+    """Whether the answers are classes that exclude each other: rows of r sum to 0.
+
+    Where an answer is known by heart, rounding spoils the sum: r = w (p - 1) is a difference of almost equal numbers.
+    """
+    if r.shape[1] < 2:
+        return False
+    sums_to_0 = r.sum(1).abs() <= SAME * r.abs().sum(1)
+    by_heart = z.softmax(1).gather(1, r.argmin(1, keepdim=True)).squeeze(1) > 1 - ROUNDED
+    return bool((sums_to_0 | by_heart).all())
 
 
 def _is_constant(r: Tensor, expected: Tensor, yes: Tensor) -> bool:

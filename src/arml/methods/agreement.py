@@ -212,10 +212,14 @@ class Agreement(Method[AgreementMemory]):
             return state.weights, state
         competes = state.competes if signals.same_outputs is None else signals.same_outputs
         alignment = _alignment(signals)
-        samples = state.samples().add(*_sample(signals, alignment, here, competes))
+        c, w = _sample(signals, alignment, here, competes)
+        # Where the main labels are known by heart to the last digit there is no contrast, and nothing new to know.
+        settled = (state.compared > 0) & (signals.contrasts is None)
+        samples = state.samples().add(c, torch.where(settled, 0.0, w))
         relatedness = state.relatedness + _relative(_per_length(alignment, signals), here & ~competes).square()
         comparisons = _compare(state, signals)
-        belief = torch.where(competes, self._believe(samples, comparisons, signals), 0.0)
+        belief = torch.where(settled, state.belief, self._believe(samples, comparisons, signals))
+        belief = torch.where(competes, belief, 0.0)
         chosen = torch.where(competes, self._share_out(belief), self._relate(samples, relatedness, competes))
         weights = prepend_main(torch.where(here, chosen, state.weights[1:]))
         return weights, AgreementMemory(weights, *samples, competes, relatedness, *comparisons, belief)

@@ -75,6 +75,15 @@ def test_answers_known_by_heart_are_read():
     assert_close(answers_of(loss, z).y, F.one_hot(CLASSES).double())
 
 
+@pytest.mark.parametrize("margin", [8, 14, 16, 17, 20, 30, 60])
+def test_classes_are_recognised_however_sure_the_network_is(margin):
+    """Rounding in float32 must not turn classes into numbers."""
+    z = (margin * F.one_hot(CLASSES) + draw(5, 3)).float().requires_grad_()
+    found = answers_of(F.cross_entropy(z, CLASSES), z)
+    assert found.alternatives == 3
+    assert_close(found.y, F.one_hot(CLASSES).double())
+
+
 def test_rows_of_other_tasks_are_left_out():
     z = draw(5, 3).requires_grad_()
     found = answers_of(F.cross_entropy(z[:3], CLASSES[:3]), z)

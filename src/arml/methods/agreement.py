@@ -18,6 +18,8 @@ from arml.methods.base import (
 )
 from arml.schedule import Growing
 
+AT_ONCE = 0.25
+"""How much a task is believed at least, once it is believed."""
 INDIRECT = 2
 """Samples from gradients on the last shared layer tell less: so many times as many are needed."""
 PRIOR = 4
@@ -95,7 +97,7 @@ class AgreementMemory(NamedTuple):
     transfer: Tensor
     chance: Tensor
     belief: Tensor
-    """[K]: q of competing tasks at the last update."""
+    """[K]: the largest q so far of competing tasks."""
 
     def samples(self) -> Samples:
         """The samples so far."""
@@ -117,7 +119,7 @@ class Agreement(Method[AgreementMemory]):
 
     *Do its answers fit the main examples?* A regression on the features of its own batch answers the main examples, and
     :math:`p_k` is the correlation with their labels (:mod:`arml.gradients.transfer`); :math:`\nu_k` is what chance
-    would bring. Both are means over the updates until the task is fully believed: later the network learns its answers,
+    would bring. Both are means over the updates until the task is first believed: later the network learns its answers,
     and they prove nothing.
 
     *Does it want alike outputs for alike features?* With the contrasts C, the gradients on the outputs' layer with
@@ -133,11 +135,11 @@ class Agreement(Method[AgreementMemory]):
         a = \frac{A - 2}{A - 1}
 
     Of two answers, a contrast mostly says how sure the network should be, so it has no say there. A task is believed
-    from d standard errors on, and fully from d + 1; all competing tasks together count s times as much as the main one
-    at most, and not at all where none has proven anything:
+    from d standard errors on, by a quarter at first (:data:`AT_ONCE`); all competing tasks together count s times as
+    much as the main one at most, and not at all where none has proven anything:
 
-    .. math:: q_k = \min(1, \max(0, s_k / \varepsilon_k - d)), \qquad
-        \alpha_k = s\, \frac{q_k}{\sum_j q_j} \max_j q_j
+    .. math:: q_k = \min(1, s_k / \varepsilon_k - d + \tfrac14) \text{ if } s_k / \varepsilon_k > d
+        \text{, else } 0, \qquad \alpha_k = s\, \frac{q_k}{\sum_j q_j} \max_j q_j
 
     A task with a head of its own shapes common features only, and no sign of agreement speaks for or against it: with
     its head mirrored it would teach the same features, and every sign would be another. What counts is how much of the
@@ -162,7 +164,7 @@ class Agreement(Method[AgreementMemory]):
     first outputs: twice as many are needed.
     """
 
-    doubt: float = 1.0
+    doubt: float = 1.25
     """d, the standard errors by which the agreement of a competing task must exceed 0."""
     warmup: int = 8
     """Samples after which a competing task is judged."""
@@ -214,15 +216,15 @@ class Agreement(Method[AgreementMemory]):
         alignment = _alignment(signals)
         c, w = _sample(signals, alignment, here, competes)
         # Where the main labels are known by heart to the last digit there is no contrast, and nothing new to know.
-        settled = (state.compared > 0) & (signals.contrasts is None)
+        settled = competes & (state.compared > 0) & (signals.contrasts is None)
         samples = state.samples().add(c, torch.where(settled, 0.0, w))
         relatedness = state.relatedness + _relative(_per_length(alignment, signals), here & ~competes).square()
         comparisons = _compare(state, signals)
-        belief = torch.where(settled, state.belief, self._believe(samples, comparisons, signals))
-        belief = torch.where(competes, belief, 0.0)
+        belief = torch.where(competes & ~settled, self._believe(samples, comparisons, signals), 0.0)
         chosen = torch.where(competes, self._share_out(belief), self._relate(samples, relatedness, competes))
-        weights = prepend_main(torch.where(here, chosen, state.weights[1:]))
-        return weights, AgreementMemory(weights, *samples, competes, relatedness, *comparisons, belief)
+        weights = prepend_main(torch.where(here & ~settled, chosen, state.weights[1:]))
+        known = (*samples, competes, relatedness, *comparisons, torch.maximum(state.belief, belief))
+        return weights, AgreementMemory(weights, *known)
 
     def _believe(self, samples: Samples, comparisons: Comparisons, signals: Signals) -> Tensor:
         """q of competing tasks, [K]; 0 before there are enough samples."""
@@ -232,7 +234,8 @@ class Agreement(Method[AgreementMemory]):
         s = a * samples.mean() + (1 - a / 2) * p
         epsilon = ((a * samples.standard_error()).square() + nu.square()).sqrt()
         known = samples.times >= (self.warmup if direct else INDIRECT * self.warmup)
-        return torch.where(known, (s / _not_zero(epsilon) - self.doubt).clamp(0, 1), 0.0)
+        z = s / _not_zero(epsilon)
+        return torch.where(known & (z > self.doubt), (z - self.doubt + AT_ONCE).clamp(max=1), 0.0)
 
     def _share_out(self, belief: Tensor) -> Tensor:
         """The weights [K] of competing tasks that are believed so much."""
@@ -248,12 +251,12 @@ class Agreement(Method[AgreementMemory]):
 def _compare(state: AgreementMemory, signals: Signals) -> Comparisons:
     """The comparisons with those of this update.
 
-    A task that is fully believed is trained on, and the features soon carry its answers: they prove nothing any more.
+    A task that is believed is trained on, and the features soon carry its answers: they prove nothing any more.
     """
     if signals.transfer is None:
         return state.comparisons()
     p, nu = signals.transfer[:, 1:].to(state.transfer)
-    return state.comparisons().add(p, nu, (state.belief < 1) & (nu > 0))
+    return state.comparisons().add(p, nu, (state.belief == 0) & (nu > 0))
 
 
 def _alignment(signals: Signals) -> Tensor:

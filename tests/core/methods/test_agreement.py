@@ -47,16 +47,16 @@ HALF = [(1, 1), (1, 1), (1, 1), (1, -1)]
 @pytest.mark.parametrize(
     ("method", "same_outputs", "expected"),
     [
-        # m / e is unlimited and 1, so q = (1, 1 - 0.5).
-        (Agreement(doubt=0.5, warmup=2), (True, True), (2 / 3, 1 / 3)),
+        # m / e is unlimited and 1, so q = (1, 1 - 0.5 + 0.25).
+        (Agreement(doubt=0.5, warmup=2), (True, True), (1 / 1.75, 0.75 / 1.75)),
         # q = (1, 0).
         (Agreement(doubt=1, warmup=2), (True, True), (1, 0)),
         (Agreement(doubt=1, warmup=2, share=3), (True, True), (3, 0)),
         # With heads of their own, signs say nothing.
         (Agreement(warmup=2), (False, False), (1, 1)),
         (Agreement(warmup=2, own_head=3), (False, False), (3, 3)),
-        # Each kind by its own rule: alone, the second is worth q = 0.5 of the share.
-        (Agreement(doubt=0.5, warmup=2), (False, True), (1, 0.5)),
+        # Each kind by its own rule: alone, the second is worth q = 0.75 of the share.
+        (Agreement(doubt=0.5, warmup=2), (False, True), (1, 0.75)),
         (Agreement(doubt=0.5, warmup=2), (True, False), (1, 1)),
         # Too few samples.
         (Agreement(warmup=5), (True, True), (0, 0)),
@@ -70,9 +70,9 @@ def test_golden_values(method, same_outputs, expected):
 @pytest.mark.parametrize(
     ("alternatives", "p", "nu", "expected"),
     [
-        # Of two answers, contrasts have no say: s = p, and q = p / nu - 1.
-        (2, (0.3, 0.2), (0.2, 0.2), (0.5, 0)),
-        (2, (0.3, 0.25), (0.2, 0.2), (0.5 * 0.5 / 0.75, 0.5 * 0.25 / 0.75)),
+        # Of two answers, contrasts have no say: s = p, and q = p / nu - 1 where that exceeds 0.25.
+        (2, (0.3, 0.24), (0.2, 0.2), (0.5, 0)),
+        (2, (0.3, 0.28), (0.2, 0.2), (0.5 * 0.5 / 0.9, 0.5 * 0.4 / 0.9)),
         # a = 0.5: s = 0.5 m + 0.75 p and epsilon^2 = 0.25 e^2 + nu^2, with m = (1, 0.5) and e = (0, 0.5).
         (3, (-0.4, 0.0), (0.1, 0.0), (1, 0)),
         (3, (-0.6, 0.2), (0.5, 0.1), (0, 0.4 / math.sqrt(0.0625 + 0.01) - 1)),
@@ -83,19 +83,34 @@ def test_golden_values_with_answers_that_were_compared(alternatives, p, nu, expe
     assert_close(found, numbers(1, *expected))
 
 
-def test_answers_are_compared_until_a_task_is_fully_believed():
+def test_answers_are_compared_until_a_task_is_believed():
     """The first task is believed at the second update, the second one never, the third has nothing to compare."""
     method = Agreement(warmup=2)
     state = method.init(torch.zeros(4, dtype=torch.float64))
     contrasts = torch.stack([numbers(1, 0, 0, 0), numbers(1, 1, 1, 1)])
-    transfer = torch.stack([numbers(0, 0.6, 0.3, 0), numbers(0, 0.2, 0.2, 0)])
+    transfer = torch.stack([numbers(0, 0.3, 0.2, 0), numbers(0, 0.2, 0.2, 0)])
     for _ in range(5):
         signals = Signals(numbers(1, 1, 1, 1), contrasts=contrasts, transfer=transfer, alternatives=2)
         _, state = method.update(state, signals)
     assert_close(state.compared, numbers(2, 5, 0))
-    assert_close(state.transfer, numbers(1.2, 1.5, 0))
+    assert_close(state.transfer, numbers(0.6, 1.0, 0))
     assert_close(state.chance, numbers(0.4, 1.0, 0))
-    assert_close(state.belief, numbers(1, 0.5, 0))
+    assert_close(state.belief, numbers(0.5, 0, 0))
+
+
+def test_without_contrasts_what_is_known_of_a_task_stays():
+    """Main labels that are known by heart to the last digit have no contrast, and other gradients tell less."""
+    method = Agreement(warmup=2)
+    state = method.init(torch.zeros(2, dtype=torch.float64))
+    contrasts, transfer = numbers(1, 0, 1, 1).reshape(2, 2), numbers(0, 0.3, 0, 0.2).reshape(2, 2)
+    for _ in range(2):
+        signals = Signals(numbers(1, 1), contrasts=contrasts, transfer=transfer, alternatives=2)
+        before, state = method.update(state, signals)
+    assert_close(before, numbers(1, 0.5))
+    for _ in range(20):
+        weights, after = method.update(state, Signals(numbers(1, 1), numbers(1, -1)[None]))
+        assert_close(weights, before)
+    assert_close(after.samples().times, state.samples().times)
 
 
 def test_without_contrasts_twice_as_many_samples_are_needed():
@@ -158,7 +173,7 @@ def test_samples_count_by_the_length_of_the_main_gradient():
     assert_close(samples.standard_error(), numbers(math.sqrt((1 - 1 / 9) / (3.6 - 1))))
     # Through the method, with d = 0.1: what counts is the ratio of the importances.
     weights = follow(Agreement(warmup=2, doubt=0.1), [(1,), (1,), (-1,), (-1,)], (True,), lengths=(4, 4, 2, 2))
-    assert_close(weights, numbers(1, float(samples.mean() / samples.standard_error()) - 0.1))
+    assert_close(weights, numbers(1, float(samples.mean() / samples.standard_error()) - 0.1 + 0.25))
 
 
 def test_labels_learned_in_a_few_steps_do_not_keep_the_tasks_off():

@@ -40,7 +40,9 @@ def _contrast(rows: Rows) -> Tensor | None:
     """C, [outputs, features], over the rows of all processes; ``None`` if it is rounding."""
     h, r = rows.h, rows.r
     mine = r.any(dim=1).to(h)  # other tasks may have rows in the same batch; their mean is not this task's
-    gradient, outputs, features, n = mean_over_processes([r.T @ h, r.sum(0), mine @ h, mine.sum()])
+    with torch.autocast(h.device.type, enabled=False):
+        sums = [r.T @ h, r.sum(0), mine @ h, mine.sum()]
+    gradient, outputs, features, n = mean_over_processes(sums)
     contrast: Tensor = gradient - torch.outer(outputs, features / n)
     return None if contrast.square().sum() <= ROUNDING * gradient.square().sum() else contrast
 

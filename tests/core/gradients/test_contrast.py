@@ -146,6 +146,17 @@ def test_the_layer_is_found_under_autocast_and_behind_a_frozen_head():
     assert find_layer(F.cross_entropy(net.head(net.trunk(x)), net.y["main"])).weight is net.trunk[0].weight
 
 
+def test_products_do_not_depend_on_the_precision_around_the_call():
+    """Losses computed in float32, measured inside autocast, as in a loop that calls the Reweighter there."""
+    net = Net().float()
+    net.x = {task: x.float() for task, x in net.x.items()}
+    losses = net.losses()
+    expected = measure_contrasts(losses, [1, 2])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = measure_contrasts(losses, [1, 2])
+    assert_close(found, expected, rtol=0, atol=0)
+
+
 def test_measuring_leaves_the_graph_and_the_network_as_they_are():
     net = Net()
     losses = net.losses()

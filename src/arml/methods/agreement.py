@@ -97,7 +97,7 @@ class AgreementMemory(NamedTuple):
     transfer: Tensor
     chance: Tensor
     belief: Tensor
-    """[K]: the largest q so far of competing tasks."""
+    """[K]: the largest b so far of competing tasks."""
 
     def samples(self) -> Samples:
         """The samples so far."""
@@ -138,8 +138,8 @@ class Agreement(Method[AgreementMemory]):
     from d standard errors on, by a quarter at first (:data:`AT_ONCE`); all competing tasks together count s times as
     much as the main one at most, and not at all where none has proven anything:
 
-    .. math:: q_k = \min(1, s_k / \varepsilon_k - d + \tfrac14) \text{ if } s_k / \varepsilon_k > d
-        \text{, else } 0, \qquad \alpha_k = s\, \frac{q_k}{\sum_j q_j} \max_j q_j
+    .. math:: b_k = \min(1, s_k / \varepsilon_k - d + \tfrac14) \text{ if } s_k / \varepsilon_k > d
+        \text{, else } 0, \qquad \alpha_k = s\, \frac{b_k}{\sum_j b_j} \max_j b_j
 
     A task with a head of its own shapes common features only, and no sign of agreement speaks for or against it: with
     its head mirrored it would teach the same features, and every sign would be another. What counts is how much of the
@@ -227,7 +227,7 @@ class Agreement(Method[AgreementMemory]):
         return weights, AgreementMemory(weights, *known)
 
     def _believe(self, samples: Samples, comparisons: Comparisons, signals: Signals) -> Tensor:
-        """q of competing tasks, [K]; 0 before there are enough samples."""
+        """b of competing tasks, [K]; 0 before there are enough samples."""
         direct = signals.contrasts is not None
         a = (signals.alternatives - 2) / (signals.alternatives - 1) if direct else 1.0
         p, nu = comparisons.means()

@@ -47,15 +47,15 @@ HALF = [(1, 1), (1, 1), (1, 1), (1, -1)]
 @pytest.mark.parametrize(
     ("method", "same_outputs", "expected"),
     [
-        # m / e is unlimited and 1, so q = (1, 1 - 0.5 + 0.25).
+        # m / e is unlimited and 1, so b = (1, 1 - 0.5 + 0.25).
         (Agreement(doubt=0.5, warmup=2), (True, True), (1 / 1.75, 0.75 / 1.75)),
-        # q = (1, 0).
+        # b = (1, 0).
         (Agreement(doubt=1, warmup=2), (True, True), (1, 0)),
         (Agreement(doubt=1, warmup=2, share=3), (True, True), (3, 0)),
         # With heads of their own, signs say nothing.
         (Agreement(warmup=2), (False, False), (1, 1)),
         (Agreement(warmup=2, own_head=3), (False, False), (3, 3)),
-        # Each kind by its own rule: alone, the second is worth q = 0.75 of the share.
+        # Each kind by its own rule: alone, the second is worth b = 0.75 of the share.
         (Agreement(doubt=0.5, warmup=2), (False, True), (1, 0.75)),
         (Agreement(doubt=0.5, warmup=2), (True, False), (1, 1)),
         # Too few samples.
@@ -70,7 +70,7 @@ def test_golden_values(method, same_outputs, expected):
 @pytest.mark.parametrize(
     ("alternatives", "p", "nu", "expected"),
     [
-        # Of two answers, contrasts have no say: s = p, and q = p / nu - 1 where that exceeds 0.25.
+        # Of two answers, contrasts have no say: s = p, and b = p / nu - 1 where that exceeds 0.25.
         (2, (0.3, 0.24), (0.2, 0.2), (0.5, 0)),
         (2, (0.3, 0.28), (0.2, 0.2), (0.5 * 0.5 / 0.9, 0.5 * 0.4 / 0.9)),
         # a = 0.5: s = 0.5 m + 0.75 p and epsilon^2 = 0.25 e^2 + nu^2, with m = (1, 0.5) and e = (0, 0.5).

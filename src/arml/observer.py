@@ -14,6 +14,7 @@ from arml.gradients.contrast import measure_contrasts
 from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
 from arml.gradients.graph import leaves
 from arml.gradients.measure import alignment, gram, norms
+from arml.gradients.regression import Regressions
 from arml.gradients.rows import read_rows
 from arml.gradients.shared import Shared, is_read_anew, keep_readable, parameters_by_name, parameters_of_layer
 from arml.gradients.signals import Signals
@@ -51,6 +52,7 @@ class Observer:
         self._warned: set[str] = set()
         self.outputs = Outputs(len(self.tasks))
         self.last_layer, self.next_two = Nearest(1 + len(self.tasks)), Nearest(1 + len(self.tasks), next_two)
+        self.regressions = Regressions(len(self.tasks) if method.needs().contrasts else 0)
         self._steering_name = "main"
 
     def set_loss_scale(self, loss_scale: LossScale) -> None:
@@ -128,7 +130,7 @@ class Observer:
         contrasts = None if rows is None else measure_contrasts(rows, len(losses))
         if rows is None or contrasts is None or not bool(contrasts.isfinite().all()):
             return known
-        transfer, alternatives = measure_transfer(scaled, rows)
+        transfer, alternatives = measure_transfer(scaled, rows, self.regressions)
         contrasts = contrasts * torch.stack([scale[0] * scale, scale.square()]) / factor**2
         return known._replace(contrasts=contrasts, transfer=transfer.nan_to_num(0.0), alternatives=alternatives)
 

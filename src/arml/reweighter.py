@@ -502,6 +502,7 @@ class Reweighter(nn.Module):
             "last_layer": self._observer.last_layer.state_dict(),
             "next_two": self._observer.next_two.state_dict(),
             "engines": self._observer.auto.state_dict(),
+            "regressions": self._observer.regressions.state_dict(),
         }
         # Some tools refuse a tensor whose size differs from that of a fresh model, so there is room for longer numbers.
         return pack(state, room=8192 + 512 * len(self.tasks))
@@ -521,6 +522,7 @@ class Reweighter(nn.Module):
         self._observer.outputs.restore(saved.get("outputs", {}))
         self._observer.last_layer.restore(saved.get("last_layer", {}))
         self._observer.next_two.restore(saved.get("next_two", {}))
+        self._observer.regressions.restore(saved.get("regressions", {}))
         sizes, lengths = (fill(no_sizes(self._weights), saved.get(part, {})) for part in ("sizes", "lengths"))
         self._scales.restore(sizes, lengths, self._observer.outputs.same())
         in_place = saved["tasks"] == list(self.tasks)

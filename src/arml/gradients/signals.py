@@ -37,10 +37,11 @@ class Signals(NamedTuple):
     transfer: Tensor | None = None
     """[2, 1 + K], with contrasts: p and nu, how well the answers of a task fit the main examples, and what chance does.
 
-    See :mod:`arml.gradients.transfer`; 0 where answers could not be compared.
+    Those of the main task say how far alike examples have alike answers. See :mod:`arml.gradients.transfer`; 0 where
+    answers could not be compared.
     """
-    alternatives: int = 2
-    """With transfer: how many answers of the main task exclude each other."""
+    alternatives: Tensor | None = None
+    """[1 + K], with transfer: how many answers of each task exclude each other."""
 
     def seen(self) -> Tensor:
         """[1 + K] of bool: which tasks there are."""

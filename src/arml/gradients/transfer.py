@@ -1,9 +1,9 @@
 """Do the answers of a task, learned from its own rows, fit the rows of the main task?
 
-Letters as in :mod:`arml.gradients.rows`. A ridge regression on the features of task k learns its answers y_k from the
-rows of one batch, and answers the main task's rows. With features and answers centred, and X = H_k H_k^T,
+Letters as in :mod:`arml.gradients.rows`. A ridge regression B on the features of task k learns its answers y_k from its
+rows so far (:mod:`arml.gradients.regression`), and answers the main task's rows. With features and answers centred,
 
-    A = H_0 H_k^T (X + t I)^-1 Y_k,    p_k = <A, Y_0> / (|A| |Y_0|)
+    A = H_0 B,    p_k = <A, Y_0> / (|A| |Y_0|)
 
 p_k is a correlation of answers with answers. No gradient is in it, so it says as much when the main labels are known by
 heart as before. If the rows of A had nothing to do with those of Y_0, p_k would have mean 0 over all ways to pair them,
@@ -13,6 +13,8 @@ and the standard deviation
 
 Answers are read from what a loss wants of the outputs: a classifier raises the output of the answer and lowers all
 others. p is honest only for a task that the network has not been trained on: else features carry the answers.
+
+The same question about the main task itself: do alike rows have alike answers? See :func:`associate`.
 """
 
 from collections.abc import Mapping
@@ -24,10 +26,9 @@ from torch.nn import functional as F
 
 from arml._distributed import gather, num_processes
 from arml.gradients.backward import TaskLosses
+from arml.gradients.regression import ANSWERS, FEATURES, RIDGE, Regressions, shorten
 from arml.gradients.rows import Rows
 
-RIDGE = 0.3
-"""t, as a share of the mean of the diagonal of X."""
 MOST_ROWS = 128
 """So many rows of a task are used; of more, as in an image with an answer per pixel, some at equal distances."""
 SAME = 0.02
@@ -40,9 +41,12 @@ class Transfer(NamedTuple):
     """How well tasks answer for the main one."""
 
     found: Tensor
-    """p and nu, [2, 1 + K]; 0 for tasks that were not compared, because their answers or the main ones are alike."""
-    alternatives: int
-    """How many answers exclude each other: the classes; 2 where every output has an answer of its own."""
+    """p and nu, [2, 1 + K]; 0 for tasks that were not compared, because their answers or the main ones are alike.
+
+    Those of the main task say how far alike rows have alike answers.
+    """
+    alternatives: Tensor
+    """[1 + K]: how many answers exclude each other: the classes; 2 where every output has an answer of its own."""
 
 
 class Answers(NamedTuple):
@@ -53,28 +57,78 @@ class Answers(NamedTuple):
     alternatives: int
 
 
-def measure_transfer(losses: TaskLosses, rows: Mapping[int, Rows]) -> Transfer:
-    """p and nu of the tasks in ``rows``, over the rows of all processes; the first one is the main task 0."""
+def measure_transfer(losses: TaskLosses, rows: Mapping[int, Rows], regressions: Regressions) -> Transfer:
+    """p and nu of the tasks in ``rows``, over the rows of all processes; the first one is the main task 0.
+
+    ``regressions`` learn the rows of all others.
+    """
     main, *others = _gather([read_answers(losses[i], own) for i, own in rows.items()])
     found = torch.zeros(2, len(losses), dtype=torch.float64)
+    found[:, 0] = torch.stack(associate(main))
+    alternatives = torch.full((len(losses),), 2)
+    alternatives[0] = main.alternatives
     for i, task in zip(list(rows)[1:], others, strict=True):
-        found[:, i] = torch.stack(correlate(task, main))
-    return Transfer(found, main.alternatives)
+        alternatives[i] = task.alternatives
+        b = regressions.learn(i - 1, task.h, task.y)
+        if b is not None:
+            found[:, i] = torch.stack(correlate(b, main))
+    return Transfer(found, alternatives)
 
 
-def correlate(learned: Answers, tested: Answers) -> tuple[Tensor, Tensor]:
-    """p and nu of a regression on ``learned`` that answers ``tested``; zeros if either has nothing to tell."""
-    h, y, h_0, y_0 = (part - part.mean(0) for part in (learned.h, learned.y, tested.h, tested.y))
-    x = h @ h.T
+def correlate(b: Tensor, tested: Answers) -> tuple[Tensor, Tensor]:
+    """p and nu of a regression ``b`` [F, A] that answers ``tested``; zeros if either has nothing to tell."""
+    y = _centre(shorten(tested.y, ANSWERS))
+    a = _centre(shorten(tested.h, FEATURES)) @ b
+    scale = a.norm() * y.norm()
+    if len(a) < 3 or not scale > 0:
+        return _nothing(y)
+    return (a * y).sum() / scale, (a @ y.T).norm() / (scale * (len(a) - 1) ** 0.5)
+
+
+def associate(tested: Answers) -> tuple[Tensor, Tensor]:
+    """p and nu of a task by itself: whether rows with alike features have alike answers, and what chance would bring.
+
+    With S = X (X + t I)^-1 for X = H H^T, and L = Y Y^T, both without their diagonals,
+
+        p = (<S, L> - E) / (|S| |L|)
+
+    E is the mean of <S, L> over all ways to pair features with answers, and nu the standard deviation of p over them:
+    the moments of Mantel's test (1967). Zeros for fewer than five rows.
+    """
+    h, y = _centre(tested.h), _centre(tested.y)
+    x, n = h @ h.T, len(h)
     t = RIDGE * x.diagonal().mean()
-    if len(h_0) < 3 or not t > 0:
-        return torch.zeros_like(t), torch.zeros_like(t)
-    a = h_0 @ h.T @ torch.linalg.solve(x + t * torch.eye(len(x), dtype=x.dtype), y)
-    a = a - a.mean(0)
-    scale = a.norm() * y_0.norm()
+    if n < 5 or not t > 0:
+        return _nothing(y)
+    s, pairs = (_without_diagonal(m) for m in (torch.linalg.solve(x + t * torch.eye(n).to(x), x), y @ y.T))
+    scale = s.norm() * pairs.norm()
     if not scale > 0:
-        return torch.zeros_like(t), torch.zeros_like(t)
-    return (a * y_0).sum() / scale, (a @ y_0.T).norm() / (scale * (len(a) - 1) ** 0.5)
+        return _nothing(y)
+    mean = s.sum() * pairs.sum() / (n * (n - 1))
+    variance = _mean_square(s, pairs) - mean.square()
+    return ((s * pairs).sum() - mean) / scale, variance.clamp(min=0).sqrt() / scale
+
+
+def _mean_square(s: Tensor, pairs: Tensor) -> Tensor:
+    """The mean of <S, L>^2 over all orders of the rows and columns of L, for symmetric matrices without diagonals."""
+    n = len(s)
+    (a1, a2, a3), (b1, b2, b3) = ((m.sum().square(), m.square().sum(), m.sum(0).square().sum()) for m in (s, pairs))
+    same = 2 * a2 * b2 / (n * (n - 1))
+    one_in_common = 4 * (a3 - a2) * (b3 - b2) / (n * (n - 1) * (n - 2))
+    none = (a1 - 4 * a3 + 2 * a2) * (b1 - 4 * b3 + 2 * b2) / (n * (n - 1) * (n - 2) * (n - 3))
+    return same + one_in_common + none
+
+
+def _centre(rows: Tensor) -> Tensor:
+    return rows - rows.mean(0)
+
+
+def _without_diagonal(matrix: Tensor) -> Tensor:
+    return matrix - matrix.diag().diag()
+
+
+def _nothing(like: Tensor) -> tuple[Tensor, Tensor]:
+    return like.new_zeros(()), like.new_zeros(())
 
 
 def read_answers(loss: Tensor, rows: Rows) -> Answers:

@@ -18,6 +18,12 @@ from arml.methods.base import (
 )
 from arml.schedule import Growing
 
+BLIND = 1.25
+"""Main examples that agree with one another by fewer standard deviations than this tell nothing about any task."""
+SURE = 2.5
+"""So many standard errors are enough to prove a task even then."""
+FADING = 0.9
+"""What a comparison of answers counts after one more."""
 AT_ONCE = 0.25
 """How much a task is believed at least, once it is believed."""
 INDIRECT = 2
@@ -59,7 +65,7 @@ class Samples(NamedTuple):
 
 
 class Comparisons(NamedTuple):
-    """Sums over comparisons of answers, [K] each."""
+    """Sums over comparisons of answers, [K] each. The later ones count more: they rest on more rows."""
 
     compared: Tensor
     """Number of comparisons."""
@@ -69,9 +75,9 @@ class Comparisons(NamedTuple):
     """Sum of nu."""
 
     def add(self, p: Tensor, nu: Tensor, usable: Tensor) -> "Comparisons":
-        """These and one more for ``usable`` tasks."""
+        """These, which fade, and one more for ``usable`` tasks."""
         new = (torch.ones_like(p), p, nu)
-        return Comparisons(*(old + torch.where(usable, one, 0.0) for old, one in zip(self, new, strict=True)))
+        return Comparisons(*(torch.where(usable, FADING * old + one, old) for old, one in zip(self, new, strict=True)))
 
     def means(self) -> tuple[Tensor, Tensor]:
         """The means of p and of nu; 0 where nothing was compared."""
@@ -97,7 +103,13 @@ class AgreementMemory(NamedTuple):
     transfer: Tensor
     chance: Tensor
     belief: Tensor
-    """[K]: the largest b so far of competing tasks."""
+    """[K]: b of competing tasks."""
+    trained: Tensor
+    """[K] of bool: competing tasks that have ever had weight since answers were first compared."""
+    sight: Tensor
+    """How many standard deviations the main examples agreed with one another by at first; infinite: enough."""
+    trust: Tensor
+    """[K]: 1 for competing tasks that count although nothing is known about them."""
 
     def samples(self) -> Samples:
         """The samples so far."""
@@ -117,10 +129,10 @@ class Agreement(Method[AgreementMemory]):
     it counts nothing until it has proven itself: a few steps on wrong labels do harm that stays. Every update asks two
     questions about it.
 
-    *Do its answers fit the main examples?* A regression on the features of its own batch answers the main examples, and
-    :math:`p_k` is the correlation with their labels (:mod:`arml.gradients.transfer`); :math:`\nu_k` is what chance
-    would bring. Both are means over the updates until the task is first believed: later the network learns its answers,
-    and they prove nothing.
+    *Do its answers fit the main examples?* A regression on the features of its own batches answers the main examples,
+    and :math:`p_k` is the correlation with their labels (:mod:`arml.gradients.transfer`); :math:`\nu_k` is what chance
+    would bring. Both are means over the updates until the task is first trained on, the last ones counting most
+    (:data:`FADING`): later the network learns its answers, and they prove nothing.
 
     *Does it want alike outputs for alike features?* With the contrasts C, the gradients on the outputs' layer with
     centred features (:mod:`arml.gradients.contrast`),
@@ -136,10 +148,20 @@ class Agreement(Method[AgreementMemory]):
 
     Of two answers, a contrast mostly says how sure the network should be, so it has no say there. A task is believed
     from d standard errors on, by a quarter at first (:data:`AT_ONCE`); all competing tasks together count s times as
-    much as the main one at most, and not at all where none has proven anything:
+    much as the main one at most, and not at all where none has proven anything. With :math:`z_k = s_k / \varepsilon_k`,
 
-    .. math:: b_k = \min(1, s_k / \varepsilon_k - d + \tfrac14) \text{ if } s_k / \varepsilon_k > d
-        \text{, else } 0, \qquad \alpha_k = s\, \frac{b_k}{\sum_j b_j} \max_j b_j
+    .. math:: b_k = \min(1, z_k - d + \tfrac14) \text{ if } z_k > d \text{, else } 0, \qquad
+        \alpha_k = s\, \frac{b_k}{\sum_j b_j} \max_j b_j
+
+    Contrasts of a task that is trained on fade, because the network learns what it wants. So a belief does not fall
+    while :math:`z_k > 0`.
+
+    **Blind.** Where even the main examples do not agree with one another, because the features of a network at its
+    start know nothing about such data, no task can be judged by them; but then the main task alone does hardly better
+    than chance, and there is little to lose. If :math:`p_0 / \nu_0` of the main examples
+    (:func:`arml.gradients.transfer.associate`) is below :data:`BLIND` at the first update, and no :math:`z_k` above
+    :data:`SURE` when tasks are first judged, all competing tasks with the same A and :math:`z_k > -d` get
+    :math:`\alpha_k = s` for good. Of two answers the wrong one is worse than chance, so there this rule does not hold.
 
     A task with a head of its own shapes common features only, and no sign of agreement speaks for or against it: with
     its head mirrored it would teach the same features, and every sign would be another. What counts is how much of the
@@ -164,12 +186,12 @@ class Agreement(Method[AgreementMemory]):
     first outputs: twice as many are needed.
     """
 
-    doubt: float = 1.25
+    doubt: float = 1.75
     """d, the standard errors by which the agreement of a competing task must exceed 0."""
     warmup: int = 8
     """Samples after which a competing task is judged."""
     share: float = 1.0
-    """s, the largest sum of the weights of competing tasks; the main task has 1."""
+    """s, the largest sum of the weights of competing tasks; the main task has 1. Blind, the weight of each."""
     own_head: float = 1.0
     """h, the mean weight of the tasks with heads of their own."""
 
@@ -200,8 +222,9 @@ class Agreement(Method[AgreementMemory]):
         """As if all tasks competed, with equal weights: they hold until gradients are first compared."""
         zeros = torch.zeros_like(like[1:])
         weights = prepend_main(torch.full_like(zeros, self.share / max(len(zeros), 1)))
-        competes = torch.ones_like(zeros, dtype=torch.bool)
-        return AgreementMemory(weights, *Samples(*[zeros] * 5), competes, zeros, *[zeros] * 4)
+        competes, sight = torch.ones_like(zeros, dtype=torch.bool), torch.full_like(like[0], float("inf"))
+        known = (*Samples(*[zeros] * 5), competes, zeros, *Comparisons(*[zeros] * 3))
+        return AgreementMemory(weights, *known, zeros, ~competes, sight, zeros)
 
     def directions(self, state: AgreementMemory) -> Tensor:
         """c = e_0."""
@@ -219,23 +242,43 @@ class Agreement(Method[AgreementMemory]):
         settled = competes & (state.compared > 0) & (signals.contrasts is None)
         samples = state.samples().add(c, torch.where(settled, 0.0, w))
         relatedness = state.relatedness + _relative(_per_length(alignment, signals), here & ~competes).square()
-        comparisons = _compare(state, signals)
-        belief = torch.where(competes & ~settled, self._believe(samples, comparisons, signals), 0.0)
-        chosen = torch.where(competes, self._share_out(belief), self._relate(samples, relatedness, competes))
+        comparisons, sight = _compare(state, signals), _sight(state, signals)
+        z = torch.where(competes, self._evidence(samples, comparisons, signals), 0.0)
+        judged = competes & (samples.times >= self._needed(signals))
+        trust = state.trust
+        if bool(judged.any()):
+            trust, sight = self._trust(z, competes & _asks_alike(signals), trust, sight)
+        belief = torch.where(settled, state.belief, self._believe(z, judged, state.belief))
+        shares = torch.where(trust.any(), self.share * trust, self._share_out(belief))
+        chosen = torch.where(competes, shares, self._relate(samples, relatedness, competes))
         weights = prepend_main(torch.where(here & ~settled, chosen, state.weights[1:]))
-        known = (*samples, competes, relatedness, *comparisons, torch.maximum(state.belief, belief))
+        trained = state.trained | competes & (weights[1:] > 0)
+        known = (*samples, competes, relatedness, *comparisons, belief, trained, sight, trust)
         return weights, AgreementMemory(weights, *known)
 
-    def _believe(self, samples: Samples, comparisons: Comparisons, signals: Signals) -> Tensor:
-        """b of competing tasks, [K]; 0 before there are enough samples."""
-        direct = signals.contrasts is not None
-        a = (signals.alternatives - 2) / (signals.alternatives - 1) if direct else 1.0
+    def _needed(self, signals: Signals) -> int:
+        """Samples after which a competing task is judged."""
+        return self.warmup if signals.contrasts is not None else INDIRECT * self.warmup
+
+    def _evidence(self, samples: Samples, comparisons: Comparisons, signals: Signals) -> Tensor:
+        """z = s / epsilon of every task, [K]."""
+        alternatives = _alternatives(signals)
+        a = (alternatives - 2) / (alternatives - 1) if signals.contrasts is not None else 1.0
         p, nu = comparisons.means()
         s = a * samples.mean() + (1 - a / 2) * p
         epsilon = ((a * samples.standard_error()).square() + nu.square()).sqrt()
-        known = samples.times >= (self.warmup if direct else INDIRECT * self.warmup)
-        z = s / _not_zero(epsilon)
-        return torch.where(known & (z > self.doubt), (z - self.doubt + AT_ONCE).clamp(max=1), 0.0)
+        return s / _not_zero(epsilon)
+
+    def _believe(self, z: Tensor, judged: Tensor, before: Tensor) -> Tensor:
+        """b of competing tasks, [K]. It does not fall again while any agreement remains."""
+        b = torch.where(judged & (z > self.doubt), (z - self.doubt + AT_ONCE).clamp(max=1), 0.0)
+        return torch.where(z > 0, torch.maximum(b, before), b)
+
+    def _trust(self, z: Tensor, alike: Tensor, trust: Tensor, sight: Tensor) -> tuple[Tensor, Tensor]:
+        """Which tasks count on trust, [K], and ``sight`` from now on. Decided once, when tasks are first judged."""
+        if bool(sight < BLIND) and not bool((z > SURE).any()):
+            trust = (alike & (z > -self.doubt)).to(trust)
+        return trust, torch.full_like(sight, float("inf"))
 
     def _share_out(self, belief: Tensor) -> Tensor:
         """The weights [K] of competing tasks that are believed so much."""
@@ -256,7 +299,27 @@ def _compare(state: AgreementMemory, signals: Signals) -> Comparisons:
     if signals.transfer is None:
         return state.comparisons()
     p, nu = signals.transfer[:, 1:].to(state.transfer)
-    return state.comparisons().add(p, nu, (state.belief == 0) & (nu > 0))
+    return state.comparisons().add(p, nu, ~state.trained & (nu > 0))
+
+
+def _sight(state: AgreementMemory, signals: Signals) -> Tensor:
+    """p_0 / nu_0 at the first comparison, when features know no answer yet; infinite for tasks with two answers."""
+    if signals.transfer is None or bool(state.compared.any()) or _alternatives(signals) <= 2:
+        return state.sight
+    p, nu = signals.transfer[:, 0].to(state.sight)
+    return p / nu if bool(nu > 0) else state.sight
+
+
+def _alternatives(signals: Signals) -> int:
+    """A, of the main task."""
+    return 2 if signals.alternatives is None else int(signals.alternatives[0])
+
+
+def _asks_alike(signals: Signals) -> Tensor:
+    """[K] of bool: tasks with as many answers as the main one. Others ask something else, however small their loss."""
+    if signals.alternatives is None:
+        return torch.zeros_like(signals.losses[1:], dtype=torch.bool)
+    return signals.alternatives[1:] == signals.alternatives[0]
 
 
 def _alignment(signals: Signals) -> Tensor:

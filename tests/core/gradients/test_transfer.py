@@ -9,8 +9,9 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
+from arml.gradients.regression import RIDGE, Regressions
 from arml.gradients.rows import Rows, read_rows
-from arml.gradients.transfer import MOST_ROWS, RIDGE, Answers, correlate, measure_transfer, read_answers
+from arml.gradients.transfer import MOST_ROWS, Answers, associate, correlate, measure_transfer, read_answers
 
 
 def draw(*shape, seed=0):
@@ -104,6 +105,11 @@ def examples(n, seed, num_classes=3):
     return Answers(h, F.one_hot(y, num_classes).double(), num_classes)
 
 
+def compare(task, main):
+    """p and nu of a regression on ``task`` that answers ``main``."""
+    return correlate(Regressions(1).learn(0, task.h, task.y), main)
+
+
 def test_the_correlation_is_that_of_ridge_regression():
     from sklearn.linear_model import Ridge
 
@@ -113,16 +119,16 @@ def test_the_correlation_is_that_of_ridge_regression():
     model = Ridge(alpha=strength).fit(centred, task.y)
     a = torch.from_numpy(model.predict((main.h - main.h.mean(0)).numpy()))
     a, y = a - a.mean(0), main.y - main.y.mean(0)
-    p, _ = correlate(task, main)
-    assert_close(p, (a * y).sum() / (a.norm() * y.norm()))
+    p, _ = compare(task, main)
+    assert_close(p, (a * y).sum() / (a.norm() * y.norm()), rtol=1e-5, atol=0)
     assert p > 0.5
 
 
 def test_chance_is_the_standard_deviation_over_all_pairings():
     task, main = examples(20, 1), examples(6, 2)
-    _, nu = correlate(task, main)
+    _, nu = compare(task, main)
     found = [
-        float(correlate(task, main._replace(y=main.y[list(order)]))[0]) for order in itertools.permutations(range(6))
+        float(compare(task, main._replace(y=main.y[list(order)]))[0]) for order in itertools.permutations(range(6))
     ]
     assert len(found) == math.factorial(6)
     assert sum(found) / len(found) == pytest.approx(0, abs=1e-9)
@@ -131,9 +137,9 @@ def test_chance_is_the_standard_deviation_over_all_pairings():
 
 def test_wrong_answers_do_not_fit():
     task, main = examples(40, 1), examples(20, 2)
-    p, nu = correlate(task, main)
+    p, nu = compare(task, main)
     assert p > 3 * nu
-    wrong, nu = correlate(task._replace(y=task.y.roll(1, dims=1)), main)
+    wrong, nu = compare(task._replace(y=task.y.roll(1, dims=1)), main)
     assert wrong < -nu
 
 
@@ -141,20 +147,47 @@ def test_wrong_answers_do_not_fit():
 def test_neither_the_size_of_features_nor_their_mean_matters(factor):
     task, main = examples(20, 1), examples(12, 2)
     moved = task._replace(h=factor * (task.h + 5)), main._replace(h=factor * (main.h - 3))
-    for found, expected in zip(correlate(*moved), correlate(task, main), strict=True):
-        assert_close(found, expected)
+    for found, expected in zip(compare(*moved), compare(task, main), strict=True):
+        assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_two_main_examples_prove_nothing(n):
-    assert correlate(examples(20, 1), examples(n, 2)) == (0, 0)
+    assert compare(examples(20, 1), examples(n, 2)) == (0, 0)
 
 
 def test_alike_answers_or_features_prove_nothing():
     task, main = examples(20, 1), examples(12, 2)
-    assert correlate(task, main._replace(y=torch.ones_like(main.y))) == (0, 0)
-    assert correlate(task._replace(y=torch.ones_like(task.y)), main) == (0, 0)
-    assert correlate(task._replace(h=torch.ones_like(task.h)), main) == (0, 0)
+    assert compare(task, main._replace(y=torch.ones_like(main.y))) == (0, 0)
+    assert compare(task._replace(y=torch.ones_like(task.y)), main) == (0, 0)
+    assert Regressions(1).learn(0, torch.ones_like(task.h), task.y) is None
+
+
+def test_alike_main_examples_have_alike_answers():
+    p, nu = associate(examples(20, 1))
+    assert p > 3 * nu
+    main = examples(20, 1)
+    p, nu = associate(main._replace(y=main.y.roll(1, dims=0)))
+    assert abs(p) < 3 * nu
+
+
+def test_chance_of_the_main_task_is_the_standard_deviation_over_all_pairings():
+    main = examples(6, 2)
+    orders = [list(order) for order in itertools.permutations(range(6))]
+    found = torch.stack([associate(main._replace(y=main.y[order]))[0] for order in orders])
+    assert float(found.mean()) == pytest.approx(0, abs=1e-9)
+    assert float(associate(main)[1]) == pytest.approx(float(found.std(correction=0)), rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_four_main_examples_do_not_tell_how_alike_they_are(n):
+    assert associate(examples(n, 2)) == (0, 0)
+
+
+def test_main_examples_with_one_answer_or_one_feature_tell_nothing():
+    main = examples(12, 2)
+    assert associate(main._replace(y=torch.ones_like(main.y))) == (0, 0)
+    assert associate(main._replace(h=torch.ones_like(main.h))) == (0, 0)
 
 
 def test_transfer_through_a_network():
@@ -164,10 +197,10 @@ def test_transfer_through_a_network():
     sets = [examples(20, 1), examples(40, 2), examples(40, 3)]
     sets[2] = sets[2]._replace(y=sets[2].y.roll(1, dims=1))
     losses = [F.cross_entropy(net(s.h), s.y.argmax(1)) for s in sets]
-    found, alternatives = measure_transfer(losses, read_rows(losses, [1, 2]))
-    assert alternatives == 3
+    found, alternatives = measure_transfer(losses, read_rows(losses, [1, 2]), Regressions(2))
+    assert alternatives.tolist() == [3, 3, 3]
     (_, right, wrong), (_, *chance) = found.tolist()
     assert right > 3 * chance[0]
     assert wrong < -chance[1]
-    assert found[:, 0].tolist() == [0, 0]
+    assert found[0, 0] > found[1, 0] > 0
     sum(losses).backward()

@@ -1,0 +1,105 @@
+"""Ridge regressions of the answers of every task on its features, over the rows of many batches.
+
+One batch says little about a hard task; what was seen before it counts, too, the less the longer ago, because features
+change. Of the rows so far there remain n, their weighted number, the means of h and y, and
+
+    X = sum (h - mean h) (h - mean h)^T,    Z = sum (h - mean h) (y - mean y)^T
+
+which is all that a regression needs: it answers (h - mean h)^T (X + t I)^-1 Z.
+
+What is remembered has the same size for every network, so that a checkpoint has the same size at every step: more than
+:data:`FEATURES` features, or :data:`ANSWERS` answers, are folded (:func:`arml.gradients.sketch.fold`).
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from arml.gradients.sketch import fold
+
+FEATURES, ANSWERS = 67, 17
+"""Prime numbers, as for every fold."""
+MEMORY = 0.9
+"""What a row counts after one more batch of its task."""
+RIDGE = 0.3
+"""t, as a share of the mean of (h - mean h)^2."""
+_SIZES = (1, FEATURES, ANSWERS, FEATURES**2, FEATURES * ANSWERS)
+
+
+class Moments(NamedTuple):
+    """What is remembered of the rows of one task."""
+
+    n: Tensor
+    h: Tensor
+    """Mean of h, [F]."""
+    y: Tensor
+    """Mean of y, [A]."""
+    x: Tensor
+    """X, [F, F]."""
+    z: Tensor
+    """Z, [F, A]."""
+
+    def add(self, h: Tensor, y: Tensor) -> "Moments":
+        """These and the rows ``h`` [N, F] with answers ``y`` [N, A]."""
+        old, new = MEMORY * self.n, len(h)
+        n, (h_mean, y_mean) = old + new, (h.mean(0), y.mean(0))
+        dh, dy, between = h_mean - self.h, y_mean - self.y, old * new / n
+        h, y = h - h_mean, y - y_mean
+        return Moments(
+            n,
+            self.h + new / n * dh,
+            self.y + new / n * dy,
+            MEMORY * self.x + h.T @ h + between * torch.outer(dh, dh),
+            MEMORY * self.z + h.T @ y + between * torch.outer(dh, dy),
+        )
+
+    def solve(self) -> Tensor | None:
+        """(X + t I)^-1 Z, [F, A]; ``None`` if all features are alike."""
+        t = RIDGE * self.x.trace() / self.n
+        return torch.linalg.solve(self.x + t * torch.eye(len(self.x)).to(self.x), self.z) if t > 0 else None
+
+
+class Regressions:
+    """One regression per auxiliary task."""
+
+    def __init__(self, num_aux: int) -> None:
+        self.remembered = torch.zeros(sum(_SIZES), num_aux, dtype=torch.float32, device="cpu")
+        """[M, K]: the moments of every task, one after the other. Tasks come last, as in all that is saved."""
+
+    def learn(self, task: int, h: Tensor, y: Tensor) -> Tensor | None:
+        """Adds rows of the auxiliary task ``task``, and returns its regression, [F, A]; ``None`` if it has none.
+
+        >>> h = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+        >>> b = Regressions(1).learn(0, h, h[:, :1])
+        >>> b.shape, bool(b[0, 0] > 0.5)
+        (torch.Size([67, 17]), True)
+        """
+        moments = self._moments(task).add(shorten(h, FEATURES), shorten(y, ANSWERS))
+        column = torch.cat([part.reshape(-1) for part in moments]).to(self.remembered)
+        if not bool(column.isfinite().all()):
+            return None
+        self.remembered[:, task] = column
+        return self._moments(task).solve()
+
+    def _moments(self, task: int) -> Moments:
+        n, h, y, x, z = self.remembered[:, task].double().split(_SIZES)
+        return Moments(n.squeeze(), h, y, x.view(FEATURES, FEATURES), z.view(FEATURES, ANSWERS))
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """What :meth:`restore` needs."""
+        return {"remembered": self.remembered}
+
+    def restore(self, saved: Mapping[str, Tensor]) -> None:
+        """Continues from what :meth:`state_dict` gave; from the beginning where that is missing."""
+        found = saved.get("remembered")
+        empty = torch.zeros_like(self.remembered)
+        self.remembered = empty if found is None or found.shape != empty.shape else found.to(empty).clone()
+
+
+def shorten(rows: Tensor, size: int) -> Tensor:
+    """Rows of ``size`` numbers: longer ones are folded, shorter ones are filled up with zeros."""
+    short = fold(rows, size)
+    return F.pad(short, (0, size - short.shape[-1]))

@@ -6,6 +6,8 @@ Auxiliary tasks see images of another collection, or unlabelled ones of the same
 - a wrong digit, (y + s) mod 10 with one s per task, misleads: it is consistent, but never right;
 - a digit drawn at random is noise; so is a code drawn for every unlabelled image;
 - how much ink an image has, answered by the main task's own head, is another concept;
+- where all images are spun, each by any angle and half of them with black and white exchanged, the few labels alone
+  teach next to nothing;
 - a pretext task on unlabelled images, with a head of its own, asks for the group of similar images that each belongs
   to. It helps. To tell by how many quarters an image is turned, or to find the same features in a noisy image as in the
   plain one, makes no difference here: running it has shown that.
@@ -52,6 +54,14 @@ def _tilt(x: Tensor, generator: torch.Generator) -> Tensor:
     return _warp(x, torch.stack([angle.cos(), -angle.sin(), angle.sin(), angle.cos()], dim=1).reshape(-1, 2, 2))
 
 
+def _spin(x: Tensor, generator: torch.Generator) -> Tensor:
+    """Turns every image by any angle, and exchanges black and white in half of them."""
+    angle = 2 * torch.pi * torch.rand(len(x), generator=generator)
+    turned = _warp(x, torch.stack([angle.cos(), -angle.sin(), angle.sin(), angle.cos()], dim=1).reshape(-1, 2, 2))
+    is_negative = torch.rand(len(x), 1, 1, 1, generator=generator) < 0.5
+    return torch.where(is_negative, 255 - turned, turned)
+
+
 def _warp_all(rows: list[list[float]]) -> Show:
     return lambda x, generator: _warp(x, torch.tensor(rows).expand(len(x), 2, 2))
 
@@ -66,8 +76,11 @@ SHOWS: dict[str, Show] = {
     "small": _warp_all([[1.6, 0.0], [0.0, 1.6]]),
     "wide": _warp_all([[0.8, 0.0], [0.0, 1.6]]),
     "thick": lambda x, generator: F.max_pool2d(x, 3, 1, 1),
+    "spun": _spin,
+    "spun faint": lambda x, generator: 0.6 * _spin(x, generator),
+    "spun thick": lambda x, generator: _spin(F.max_pool2d(x, 3, 1, 1), generator),
 }
-"""How an auxiliary task shows its images."""
+"""How a task shows its images."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +99,15 @@ class ImageTask:
     """Images, drawn from the pool."""
 
 
-def make_digits(tasks: Mapping[str, ImageTask], tier: Tier, is_flat: bool, labels: int, seed: int) -> WorldData:
-    """The data of a world for one seed; ``is_flat`` for networks that take rows of numbers."""
+def make_digits(
+    tasks: Mapping[str, ImageTask], tier: Tier, is_flat: bool, labels: int, seed: int, show: str = "plain"
+) -> WorldData:
+    """The data of a world for one seed; ``is_flat`` for networks that take rows of numbers.
+
+    The main task shows its images by ``show``, each in one way for all seeds; tasks on the same collection see them so.
+    """
     target, sources = _pools(tier)
+    target = target._replace(x=SHOWS[show](target.x, generator_for(0, "main")))
     parts = divide_pool(target.y, 10, labels=labels, validation=100, test=TESTED, seed=seed)
     as_input = partial(_as_input, is_flat=is_flat)
 

@@ -50,11 +50,15 @@ class Recipes:
         *,
         labels: int = 20,
         network: str = "",
+        show: str = "plain",
         **settings: Any,
     ) -> World:
-        """A world of digits; names that end in ``mlp`` have a perceptron, others a convolutional network."""
+        """A world of digits; names that end in ``mlp`` have a perceptron, others a convolutional network.
+
+        ``show`` is how the main task shows its images.
+        """
         is_flat = name.endswith("mlp")
-        make = partial(make_digits, {**helpful, **others}, self.tier, is_flat, labels)
+        make = partial(make_digits, {**helpful, **others}, self.tier, is_flat, labels, show=show)
         network = network or ("mlp-64" if is_flat else "plain-32")
         return World(
             name, self.tier, kind, tuple(helpful), tuple(others), make, network=network, labels=labels, **settings

@@ -50,6 +50,14 @@ DEV: tuple[World, ...] = (
     _dev.digits(
         "digits-one-helps-twelve-mislead-mlp", "one good", _plain, {**wrong_digits(*range(1, 10)), **random_digits(3)}
     ),
+    _dev.digits(
+        "digits-spun-two-help-one-misleads-cnn",
+        "some mislead",
+        {name: ImageTask(name) for name in ("spun", "spun faint")},
+        wrong_digits(4, show="spun"),
+        labels=30,
+        show="spun",
+    ),
     _dev.digits("digits-same-task-twice-cnn", "twice", {**_plain, "plain again": ImageTask()}, wrong_digits(3)),
     _dev.digits(
         "digits-loss-scales-mlp",

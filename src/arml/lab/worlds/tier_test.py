@@ -126,6 +126,22 @@ TEST: tuple[World, ...] = (
         wrong_digits(1, 7, show="wide"),
         labels=50,
     ),
+    _test.digits(
+        "mnist-spun-three-help-two-mislead-cnn",
+        "some mislead",
+        {name: ImageTask(name) for name in ("spun", "spun faint", "spun thick")},
+        wrong_digits(4, 7, show="spun"),
+        labels=30,
+        show="spun",
+    ),
+    _test.digits(
+        "mnist-spun-three-mislead-mlp",
+        "all mislead",
+        {},
+        wrong_digits(3, 6, 8, show="spun"),
+        labels=30,
+        show="spun",
+    ),
     _test.table(
         "bananas-one-helps-one-misleads",
         "some mislead",

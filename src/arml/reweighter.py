@@ -505,7 +505,7 @@ class Reweighter(nn.Module):
             "regressions": self._observer.regressions.state_dict(),
         }
         # Some tools refuse a tensor whose size differs from that of a fresh model, so there is room for longer numbers.
-        return pack(state, room=8192 + 512 * len(self.tasks))
+        return pack(state, room=8192 + 512 * len(self.tasks) + self._observer.regressions.remembered.nbytes)
 
     def set_extra_state(self, state: Tensor | State) -> None:
         """Continues exactly where ``state`` was saved, also on a fresh instance. Settings may have changed."""

@@ -439,3 +439,60 @@ def test_a_common_factor_on_all_losses_does_not_matter(common):
     """The step size of plain SGD is divided by it, so that the network learns the same."""
     for found, expected in zip(trajectory(common=common), trajectory(), strict=True):
         assert_close(found, expected, rtol=0, atol=1e-9)
+
+
+class Sources(nn.Module):
+    """Two sources of the main task, which train its outputs, on features that change."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.trunk, self.head = nn.Linear(6, 12).double(), nn.Linear(12, 4).double()
+        self.centres = 2 * torch.randn(4, 6, dtype=torch.float64)
+
+    def losses(self, step, tasks=("right", "wrong")):
+        def loss(count, seed, shift=0):
+            generator = torch.Generator().manual_seed(seed)
+            y = torch.randint(4, (count,), generator=generator)
+            x = self.centres[y] + torch.randn(count, 6, generator=generator, dtype=torch.float64)
+            return F.cross_entropy(self.head(self.trunk(x).tanh()), (y + shift) % 4)
+
+        aux = {"right": loss(20, 1000 + step), "wrong": loss(20, 2000 + step, shift=1)}
+        return loss(24, 0), {name: aux[name] for name in tasks}
+
+    def train_on(self, reweighter, steps, tasks=("right", "wrong")):
+        for step in steps:
+            self.zero_grad()
+            reweighter(*self.losses(step, tasks)).backward()
+            with torch.no_grad():
+                for parameter in self.parameters():
+                    parameter -= 0.05 * parameter.grad
+
+
+def test_training_goes_on_exactly_from_a_checkpoint_also_with_tasks_in_another_order():
+    whole, parts = Sources(), Sources()
+    tasks = ["right", "wrong"]
+    expected = Reweighter(tasks=tasks, shared=whole.trunk)
+    size = expected.state_dict()["_extra_state"].shape
+    whole.train_on(expected, range(40))
+    first = Reweighter(tasks=tasks, shared=parts.trunk)
+    parts.train_on(first, range(6))  # before the first judgement: all that is known lies in the regressions
+    saved = first.state_dict()
+    assert saved["_extra_state"].shape == size
+    for order in (tasks, tasks[::-1]):
+        again = Sources()
+        again.load_state_dict(parts.state_dict())
+        second = Reweighter(tasks=order, shared=again.trunk)
+        second.load_state_dict(saved)
+        again.train_on(second, range(6, 40), order)
+        assert second.weights == pytest.approx(expected.weights, abs=1e-12)
+        assert_close(again.head.weight, whole.head.weight, rtol=0, atol=1e-12)
+    assert expected.weights["right"] > 0.9
+    assert expected.weights["wrong"] == 0
+    forgetful = Sources()
+    forgetful.load_state_dict(parts.state_dict())
+    second = Reweighter(tasks=tasks, shared=forgetful.trunk)
+    second.load_state_dict(saved)
+    second._observer.regressions.restore({})
+    forgetful.train_on(second, range(6, 40))
+    assert not torch.equal(second._memory.transfer, expected._memory.transfer)

@@ -130,9 +130,11 @@ class Observer:
         contrasts = None if rows is None else measure_contrasts(rows, len(losses))
         if rows is None or contrasts is None or not bool(contrasts.isfinite().all()):
             return known
-        transfer, alternatives = measure_transfer(scaled, rows, self.regressions)
+        transfer, own, alternatives = measure_transfer(scaled, rows, self.regressions)
         contrasts = contrasts * torch.stack([scale[0] * scale, scale.square()]) / factor**2
-        return known._replace(contrasts=contrasts, transfer=transfer.nan_to_num(0.0), alternatives=alternatives)
+        return known._replace(
+            contrasts=contrasts, transfer=transfer.nan_to_num(0.0), own_transfer=own, alternatives=alternatives
+        )
 
     def measure_lengths(self, losses: TaskLosses, scale: Tensor, usable: Tensor) -> Tensor:
         """About how long the gradient of each task is, times ``scale``, [1 + K]; 0 for tasks that are not usable.

@@ -82,7 +82,12 @@ class Regressions:
         if not bool(column.isfinite().all()):
             return None
         self.remembered[:, task] = column
-        return self._moments(task).solve()
+        return self.solve(task)
+
+    def solve(self, task: int) -> Tensor | None:
+        """The regression of ``task`` on what it has learned so far, [F, A]; ``None`` if that is nothing."""
+        moments = self._moments(task)
+        return moments.solve() if moments.n > 0 else None
 
     def _moments(self, task: int) -> Moments:
         n, h, y, x, z = self.remembered[:, task].double().split(_SIZES)

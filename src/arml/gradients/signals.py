@@ -40,6 +40,8 @@ class Signals(NamedTuple):
     Those of the main task say how far alike examples have alike answers. See :mod:`arml.gradients.transfer`; 0 where
     answers could not be compared.
     """
+    own_transfer: Tensor | None = None
+    """[1 + K], with transfer: how well the answers of a task fit its own next examples, as a correlation."""
     alternatives: Tensor | None = None
     """[1 + K], with transfer: how many answers of each task exclude each other."""
 

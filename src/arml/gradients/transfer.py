@@ -26,7 +26,7 @@ from torch.nn import functional as F
 
 from arml._distributed import gather, num_processes
 from arml.gradients.backward import TaskLosses
-from arml.gradients.regression import ANSWERS, FEATURES, RIDGE, Regressions, shorten
+from arml.gradients.regression import ANSWERS, FEATURES, Regressions, shorten
 from arml.gradients.rows import Rows
 
 MOST_ROWS = 128
@@ -45,6 +45,8 @@ class Transfer(NamedTuple):
 
     Those of the main task say how far alike rows have alike answers.
     """
+    own: Tensor
+    """[1 + K]: p of the regressions before this batch, which answer the rows of their own tasks in it."""
     alternatives: Tensor
     """[1 + K]: how many answers exclude each other: the classes; 2 where every output has an answer of its own."""
 
@@ -65,14 +67,18 @@ def measure_transfer(losses: TaskLosses, rows: Mapping[int, Rows], regressions: 
     main, *others = _gather([read_answers(losses[i], own) for i, own in rows.items()])
     found = torch.zeros(2, len(losses), dtype=torch.float64)
     found[:, 0] = torch.stack(associate(main))
+    own = torch.zeros(len(losses), dtype=torch.float64)
     alternatives = torch.full((len(losses),), 2)
     alternatives[0] = main.alternatives
     for i, task in zip(list(rows)[1:], others, strict=True):
         alternatives[i] = task.alternatives
+        before = regressions.solve(i - 1)
+        if before is not None:
+            own[i], _ = correlate(before, task)
         b = regressions.learn(i - 1, task.h, task.y)
         if b is not None:
             found[:, i] = torch.stack(correlate(b, main))
-    return Transfer(found, alternatives)
+    return Transfer(found, own, alternatives)
 
 
 def correlate(b: Tensor, tested: Answers) -> tuple[Tensor, Tensor]:
@@ -88,19 +94,19 @@ def correlate(b: Tensor, tested: Answers) -> tuple[Tensor, Tensor]:
 def associate(tested: Answers) -> tuple[Tensor, Tensor]:
     """p and nu of a task by itself: whether rows with alike features have alike answers, and what chance would bring.
 
-    With S = X (X + t I)^-1 for X = H H^T, and L = Y Y^T, both without their diagonals,
+    With S_nm = exp(-|h_n - h_m| / d), d the median distance, and L = Y Y^T for centred Y, both without diagonals,
 
         p = (<S, L> - E) / (|S| |L|)
 
     E is the mean of <S, L> over all ways to pair features with answers, and nu the standard deviation of p over them:
     the moments of Mantel's test (1967). Zeros for fewer than five rows.
     """
-    h, y = _centre(tested.h), _centre(tested.y)
-    x, n = h @ h.T, len(h)
-    t = RIDGE * x.diagonal().mean()
-    if n < 5 or not t > 0:
+    h, y, n = tested.h, _centre(tested.y), len(tested.h)
+    distances = (h[:, None] - h).norm(dim=2)
+    d = distances.median()
+    if n < 5 or not d > 0:
         return _nothing(y)
-    s, pairs = (_without_diagonal(m) for m in (torch.linalg.solve(x + t * torch.eye(n).to(x), x), y @ y.T))
+    s, pairs = _without_diagonal(torch.exp(-distances / d)), _without_diagonal(y @ y.T)
     scale = s.norm() * pairs.norm()
     if not scale > 0:
         return _nothing(y)

@@ -18,8 +18,10 @@ from arml.methods.base import (
 )
 from arml.schedule import Growing
 
-BLIND = 1.25
+BLIND = 1.0
 """Main examples that agree with one another by fewer standard deviations than this tell nothing about any task."""
+SEEN = 0.2
+"""Features that answer the next examples of some task with this correlation are not blind."""
 SURE = 2.5
 """So many standard errors are enough to prove a task even then."""
 FADING = 0.9
@@ -110,6 +112,10 @@ class AgreementMemory(NamedTuple):
     """How many standard deviations the main examples agreed with one another by at first; infinite: enough."""
     trust: Tensor
     """[K]: 1 for competing tasks that count although nothing is known about them."""
+    answered: Tensor
+    """[K]: sum of p of a task's regression on its own next examples."""
+    asked: Tensor
+    """[K]: number of its terms."""
 
     def samples(self) -> Samples:
         """The samples so far."""
@@ -159,9 +165,10 @@ class Agreement(Method[AgreementMemory]):
     **Blind.** Where even the main examples do not agree with one another, because the features of a network at its
     start know nothing about such data, no task can be judged by them; but then the main task alone does hardly better
     than chance, and there is little to lose. If :math:`p_0 / \nu_0` of the main examples
-    (:func:`arml.gradients.transfer.associate`) is below :data:`BLIND` at the first update, and no :math:`z_k` above
-    :data:`SURE` when tasks are first judged, all competing tasks with the same A and :math:`z_k > -d` get
-    :math:`\alpha_k = s` for good. Of two answers the wrong one is worse than chance, so there this rule does not hold.
+    (:func:`arml.gradients.transfer.associate`) is below :data:`BLIND` at the first update, and if, when tasks are first
+    judged, no :math:`z_k` is above :data:`SURE` and no task answers its own next examples with a correlation of
+    :data:`SEEN`, all competing tasks with the same A and :math:`z_k > -d` get :math:`\alpha_k = s` for good. Of two
+    answers the wrong one is worse than chance, so there this rule does not hold.
 
     A task with a head of its own shapes common features only, and no sign of agreement speaks for or against it: with
     its head mirrored it would teach the same features, and every sign would be another. What counts is how much of the
@@ -224,7 +231,7 @@ class Agreement(Method[AgreementMemory]):
         weights = prepend_main(torch.full_like(zeros, self.share / max(len(zeros), 1)))
         competes, sight = torch.ones_like(zeros, dtype=torch.bool), torch.full_like(like[0], float("inf"))
         known = (*Samples(*[zeros] * 5), competes, zeros, *Comparisons(*[zeros] * 3))
-        return AgreementMemory(weights, *known, zeros, ~competes, sight, zeros)
+        return AgreementMemory(weights, *known, zeros, ~competes, sight, zeros, zeros, zeros)
 
     def directions(self, state: AgreementMemory) -> Tensor:
         """c = e_0."""
@@ -245,15 +252,16 @@ class Agreement(Method[AgreementMemory]):
         comparisons, sight = _compare(state, signals), _sight(state, signals)
         z = torch.where(competes, self._evidence(samples, comparisons, signals), 0.0)
         judged = competes & (samples.times >= self._needed(signals))
-        trust = state.trust
+        trust, (answered, asked) = state.trust, _answered(state, signals)
         if bool(judged.any()):
-            trust, sight = self._trust(z, competes & _asks_alike(signals), trust, sight)
+            sees = bool((z > SURE).any() or (answered > SEEN * asked).any())
+            trust, sight = self._trust(z, competes & _asks_alike(signals), trust, sight, sees=sees)
         belief = torch.where(settled, state.belief, self._believe(z, judged, state.belief))
         shares = torch.where(trust.any(), self.share * trust, self._share_out(belief))
         chosen = torch.where(competes, shares, self._relate(samples, relatedness, competes))
         weights = prepend_main(torch.where(here & ~settled, chosen, state.weights[1:]))
         trained = state.trained | competes & (weights[1:] > 0)
-        known = (*samples, competes, relatedness, *comparisons, belief, trained, sight, trust)
+        known = (*samples, competes, relatedness, *comparisons, belief, trained, sight, trust, answered, asked)
         return weights, AgreementMemory(weights, *known)
 
     def _needed(self, signals: Signals) -> int:
@@ -274,9 +282,9 @@ class Agreement(Method[AgreementMemory]):
         b = torch.where(judged & (z > self.doubt), (z - self.doubt + AT_ONCE).clamp(max=1), 0.0)
         return torch.where(z > 0, torch.maximum(b, before), b)
 
-    def _trust(self, z: Tensor, alike: Tensor, trust: Tensor, sight: Tensor) -> tuple[Tensor, Tensor]:
+    def _trust(self, z: Tensor, alike: Tensor, trust: Tensor, sight: Tensor, *, sees: bool) -> tuple[Tensor, Tensor]:
         """Which tasks count on trust, [K], and ``sight`` from now on. Decided once, when tasks are first judged."""
-        if bool(sight < BLIND) and not bool((z > SURE).any()):
+        if bool(sight < BLIND) and not sees:
             trust = (alike & (z > -self.doubt)).to(trust)
         return trust, torch.full_like(sight, float("inf"))
 
@@ -308,6 +316,14 @@ def _sight(state: AgreementMemory, signals: Signals) -> Tensor:
         return state.sight
     p, nu = signals.transfer[:, 0].to(state.sight)
     return p / nu if bool(nu > 0) else state.sight
+
+
+def _answered(state: AgreementMemory, signals: Signals) -> tuple[Tensor, Tensor]:
+    """Sum and number of p on the tasks' own next examples, with those of this update."""
+    if signals.own_transfer is None:
+        return state.answered, state.asked
+    new = signals.own_transfer[1:].to(state.answered)
+    return state.answered + new, state.asked + (new != 0)
 
 
 def _alternatives(signals: Signals) -> int:

@@ -197,10 +197,16 @@ def test_transfer_through_a_network():
     sets = [examples(20, 1), examples(40, 2), examples(40, 3)]
     sets[2] = sets[2]._replace(y=sets[2].y.roll(1, dims=1))
     losses = [F.cross_entropy(net(s.h), s.y.argmax(1)) for s in sets]
-    found, alternatives = measure_transfer(losses, read_rows(losses, [1, 2]), Regressions(2))
+    regressions = Regressions(2)
+    found, own, alternatives = measure_transfer(losses, read_rows(losses, [1, 2]), regressions)
+    assert own.tolist() == [0, 0, 0]
     assert alternatives.tolist() == [3, 3, 3]
     (_, right, wrong), (_, *chance) = found.tolist()
     assert right > 3 * chance[0]
     assert wrong < -chance[1]
     assert found[0, 0] > found[1, 0] > 0
+    # Regressions on these batches answer the same ones well: the sources are easy.
+    _, own, _ = measure_transfer(losses, read_rows(losses, [1, 2]), regressions)
+    assert own[0] == 0
+    assert own[1:].min() > 0.5
     sum(losses).backward()

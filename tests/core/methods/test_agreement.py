@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from arml import Agreement, Convergence, Reweighter, Signals
-from arml.methods.agreement import BLIND, SURE, Comparisons, Samples
+from arml.methods.agreement import BLIND, SEEN, SURE, Comparisons, Samples
 
 
 def numbers(*values):
@@ -125,8 +125,11 @@ def test_a_belief_does_not_fall_while_any_agreement_remains():
     assert found == pytest.approx([0, 0.75, 0.75, 0.75, 0, 0])
 
 
-def blind(p=(0.0, 0.0), *, sight=0.0, alternatives=(10, 10, 10), updates=9, **settings):
-    """The weights of two competing tasks with these p and nu = 0.1; ``sight`` = p_0 / nu_0."""
+def blind(p=(0.0, 0.0), *, sight=0.0, own=0.0, alternatives=(10, 10, 10), updates=9, **settings):
+    """The weights of two competing tasks with these p and nu = 0.1; ``sight`` = p_0 / nu_0.
+
+    The first one answers its own next examples with the correlation ``own``.
+    """
     method = Agreement(**settings)
     state = method.init(torch.zeros(3, dtype=torch.float64))
     contrasts = torch.stack([numbers(1, 0, 0), numbers(1, 1, 1)])
@@ -134,8 +137,13 @@ def blind(p=(0.0, 0.0), *, sight=0.0, alternatives=(10, 10, 10), updates=9, **se
     for i in range(updates):
         # Later the features know the main labels, which tells nothing.
         transfer[0, 0] = 0.1 * sight if i == 0 else 9.0
-        answers = torch.tensor(alternatives)
-        signals = Signals(numbers(1, 1, 1), contrasts=contrasts, transfer=transfer, alternatives=answers)
+        signals = Signals(
+            numbers(1, 1, 1),
+            contrasts=contrasts,
+            transfer=transfer,
+            own_transfer=numbers(0, own, 0),
+            alternatives=torch.tensor(alternatives),
+        )
         weights, state = method.update(state, signals)
     return weights[1:].tolist()
 
@@ -159,6 +167,11 @@ def test_what_is_sure_is_sure_for_the_blind_too():
     p = SURE / (1 - 4 / 9) * 0.1
     assert blind((p + 0.01, 0)) == [1, 0]
     assert blind((p - 0.01, 0)) == [1, 1]
+
+
+def test_features_that_answer_for_a_task_are_not_blind():
+    assert blind(own=SEEN - 0.01) == [1, 1]
+    assert blind(own=SEEN + 0.01) == [0, 0]
 
 
 def test_of_two_answers_nothing_is_taken_on_trust():

@@ -7,8 +7,8 @@ change. Of the rows so far there remain n, their weighted number, the means of h
 
 which is all that a regression needs: it answers (h - mean h)^T (X + t I)^-1 Z.
 
-What is remembered has the same size for every network, so that a checkpoint has the same size at every step: more than
-:data:`FEATURES` features, or :data:`ANSWERS` answers, are folded (:func:`arml.gradients.sketch.fold`).
+What is remembered has the same size for every network, so that a checkpoint has the same size at every step. A layer
+with more than :data:`FEATURES` features or :data:`ANSWERS` answers does not fit in: there every batch stands alone.
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from arml.gradients.sketch import fold
-
-FEATURES, ANSWERS = 67, 17
-"""Prime numbers, as for every fold."""
+FEATURES, ANSWERS = 64, 32
+"""What can be remembered at most."""
 MEMORY = 0.9
 """What a row counts after one more batch of its task."""
 RIDGE = 0.3
@@ -58,7 +56,7 @@ class Moments(NamedTuple):
 
     def solve(self) -> Tensor | None:
         """(X + t I)^-1 Z, [F, A]; ``None`` if all features are alike."""
-        t = RIDGE * self.x.trace() / self.n
+        t = RIDGE * self.x.trace() / self.n.clamp(min=1)
         return torch.linalg.solve(self.x + t * torch.eye(len(self.x)).to(self.x), self.z) if t > 0 else None
 
 
@@ -73,21 +71,29 @@ class Regressions:
         """Adds rows of the auxiliary task ``task``, and returns its regression, [F, A]; ``None`` if it has none.
 
         >>> h = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
-        >>> b = Regressions(1).learn(0, h, h[:, :1])
-        >>> b.shape, bool(b[0, 0] > 0.5)
-        (torch.Size([67, 17]), True)
+        >>> Regressions(1).learn(0, h, h[:, :1]).shape
+        torch.Size([2, 1])
         """
-        moments = self._moments(task).add(shorten(h, FEATURES), shorten(y, ANSWERS))
+        if not _fits(h, y):
+            return regress(h, y)
+        moments = self._moments(task).add(_fill(h, FEATURES), _fill(y, ANSWERS))
         column = torch.cat([part.reshape(-1) for part in moments]).to(self.remembered)
         if not bool(column.isfinite().all()):
             return None
         self.remembered[:, task] = column
-        return self.solve(task)
+        return self._solve(task, h, y)
 
-    def solve(self, task: int) -> Tensor | None:
-        """The regression of ``task`` on what it has learned so far, [F, A]; ``None`` if that is nothing."""
-        moments = self._moments(task)
-        return moments.solve() if moments.n > 0 else None
+    def before(self, task: int, h: Tensor, y: Tensor) -> tuple[Tensor | None, int]:
+        """The regression of ``task`` before it learns these rows, and from which of them on it can be tested.
+
+        Where nothing is remembered, it has learned the first half.
+        """
+        half = len(h) // 2
+        return (self._solve(task, h, y), 0) if _fits(h, y) else (regress(h[:half], y[:half]), half)
+
+    def _solve(self, task: int, h: Tensor, y: Tensor) -> Tensor | None:
+        b = self._moments(task).solve()
+        return None if b is None else b[: h.shape[1], : y.shape[1]]
 
     def _moments(self, task: int) -> Moments:
         n, h, y, x, z = self.remembered[:, task].double().split(_SIZES)
@@ -104,7 +110,18 @@ class Regressions:
         self.remembered = empty if found is None or found.shape != empty.shape else found.to(empty).clone()
 
 
-def shorten(rows: Tensor, size: int) -> Tensor:
-    """Rows of ``size`` numbers: longer ones are folded, shorter ones are filled up with zeros."""
-    short = fold(rows, size)
-    return F.pad(short, (0, size - short.shape[-1]))
+def regress(h: Tensor, y: Tensor) -> Tensor | None:
+    """The regression on these rows alone, [F, A], by way of H H^T; ``None`` if all features are alike."""
+    h, y = h - h.mean(0), y - y.mean(0)
+    products = h @ h.T
+    t = RIDGE * products.trace() / max(1, len(h))
+    return h.T @ torch.linalg.solve(products + t * torch.eye(len(h)).to(h), y) if t > 0 else None
+
+
+def _fits(h: Tensor, y: Tensor) -> bool:
+    return h.shape[1] <= FEATURES and y.shape[1] <= ANSWERS
+
+
+def _fill(rows: Tensor, size: int) -> Tensor:
+    """Rows of ``size`` numbers, the last of them zeros."""
+    return F.pad(rows, (0, size - rows.shape[1]))

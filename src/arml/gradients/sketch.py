@@ -51,19 +51,14 @@ def sketch(gradient: Gradient) -> Tensor:
     >>> sketch([torch.ones(2), torch.zeros(1)])
     tensor([1., 1., 0.])
     """
-    return fold(torch.cat([part.reshape(-1) for part in gradient]), SIZE)
+    flat = torch.cat([part.reshape(-1) for part in gradient])
+    if len(flat) <= SIZE:
+        return flat
+    flat *= _signs(len(flat), flat.device)
+    return F.pad(flat, (0, -len(flat) % SIZE)).view(-1, SIZE).sum(0)
 
 
-def fold(long: Tensor, size: int) -> Tensor:
-    """``long`` [..., P] with random signs and every ``size``-th entry added up, [..., min(P, size)]."""
-    count = long.shape[-1]
-    if count <= size:
-        return long
-    signed = long * _signs(count, long.device)
-    return F.pad(signed, (0, -count % size)).reshape(*long.shape[:-1], -1, size).sum(-2)
-
-
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def _signs(count: int, device: torch.device) -> Tensor:
     # Drawn on the CPU: the same on every device, and so the same after a resume and in every process.
     draws = torch.randint(0, 2, (count,), generator=torch.Generator().manual_seed(0), dtype=torch.int8)

@@ -26,7 +26,7 @@ from torch.nn import functional as F
 
 from arml._distributed import gather, num_processes
 from arml.gradients.backward import TaskLosses
-from arml.gradients.regression import ANSWERS, FEATURES, Regressions, shorten
+from arml.gradients.regression import Regressions
 from arml.gradients.rows import Rows
 
 MOST_ROWS = 128
@@ -72,9 +72,9 @@ def measure_transfer(losses: TaskLosses, rows: Mapping[int, Rows], regressions: 
     alternatives[0] = main.alternatives
     for i, task in zip(list(rows)[1:], others, strict=True):
         alternatives[i] = task.alternatives
-        before = regressions.solve(i - 1)
+        before, first = regressions.before(i - 1, task.h, task.y)
         if before is not None:
-            own[i], _ = correlate(before, task)
+            own[i], _ = correlate(before, task._replace(h=task.h[first:], y=task.y[first:]))
         b = regressions.learn(i - 1, task.h, task.y)
         if b is not None:
             found[:, i] = torch.stack(correlate(b, main))
@@ -83,8 +83,7 @@ def measure_transfer(losses: TaskLosses, rows: Mapping[int, Rows], regressions: 
 
 def correlate(b: Tensor, tested: Answers) -> tuple[Tensor, Tensor]:
     """p and nu of a regression ``b`` [F, A] that answers ``tested``; zeros if either has nothing to tell."""
-    y = _centre(shorten(tested.y, ANSWERS))
-    a = _centre(shorten(tested.h, FEATURES)) @ b
+    y, a = _centre(tested.y), _centre(tested.h) @ b
     scale = a.norm() * y.norm()
     if len(a) < 3 or not scale > 0:
         return _nothing(y)

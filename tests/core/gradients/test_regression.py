@@ -5,7 +5,7 @@ import torch
 from sklearn.linear_model import Ridge
 from torch.testing import assert_close
 
-from arml.gradients.regression import ANSWERS, FEATURES, MEMORY, RIDGE, Regressions, shorten
+from arml.gradients.regression import ANSWERS, FEATURES, MEMORY, RIDGE, Regressions, regress
 
 
 def draw(*shape, seed=0):
@@ -23,9 +23,7 @@ def test_many_batches_are_one_regression_with_fading_rows():
     mean = (weights[:, None] * h).sum(0) / weights.sum()
     strength = RIDGE * float((weights[:, None] * (h - mean).square()).sum() / weights.sum())
     model = Ridge(alpha=strength).fit(h, y, sample_weight=weights)
-    assert_close(found[:6, :2], torch.from_numpy(model.coef_.T.copy()), rtol=1e-4, atol=1e-6)
-    assert not found[6:].any()
-    assert not found[:, 2:].any()
+    assert_close(found, torch.from_numpy(model.coef_.T.copy()), rtol=1e-4, atol=1e-6)
     assert not regressions.remembered[:, 0].any()
 
 
@@ -39,23 +37,27 @@ def test_it_goes_on_exactly_from_a_checkpoint():
     assert not second.remembered.any()
 
 
-@pytest.mark.parametrize(("features", "answers"), [(3, 2), (500, 40)])
-def test_what_is_remembered_has_one_size(features, answers):
+@pytest.mark.parametrize(("features", "answers"), [(FEATURES + 1, 2), (3, ANSWERS + 1)])
+def test_a_layer_that_is_too_large_is_learned_batch_by_batch(features, answers):
     regressions = Regressions(1)
-    before = regressions.remembered.shape
-    b = regressions.learn(0, draw(30, features), draw(30, answers, seed=1))
-    assert b.shape == (FEATURES, ANSWERS)
-    assert regressions.remembered.shape == before
+    h, y = draw(30, features), draw(30, answers, seed=1)
+    found = regressions.learn(0, h, y)
+    strength = RIDGE * float((h - h.mean(0)).square().sum() / len(h))
+    assert_close(found, torch.from_numpy(Ridge(alpha=strength).fit(h, y).coef_.T.copy()))
+    assert not regressions.remembered.any()
+    b, first = regressions.before(0, h, y)
+    assert first == 15
+    assert_close(b, regress(h[:15], y[:15]))
 
 
-def test_folded_features_tell_almost_as_much():
-    """300 features, of which the mean of the first 150 is the answer."""
-    h, tested = draw(400, 300), draw(100, 300, seed=1)
-    h[:, :150] += 0.7 * draw(400, 1, seed=2)
-    tested[:, :150] += 0.7 * draw(100, 1, seed=3)
-    b = Regressions(1).learn(0, h, h[:, :150].mean(1, keepdim=True))
-    answers = shorten(tested, FEATURES) @ b[:, 0]
-    assert torch.corrcoef(torch.stack([answers, tested[:, :150].mean(1)]))[0, 1] > 0.6
+def test_a_regression_is_tested_before_it_learns():
+    regressions = Regressions(1)
+    h, y = draw(30, 4), draw(30, 2, seed=1)
+    assert regressions.before(0, h, y) == (None, 0)
+    learned = regressions.learn(0, h, y)
+    b, first = regressions.before(0, draw(9, 4, seed=2), draw(9, 2, seed=3))
+    assert first == 0
+    assert_close(b, learned)
 
 
 def test_rows_that_overflow_are_forgotten():

@@ -7,8 +7,9 @@ change. Of the rows so far there remain n, their weighted number, the means of h
 
 which is all that a regression needs: it answers (h - mean h)^T (X + t I)^-1 Z.
 
-What is remembered has the same size for every network, so that a checkpoint has the same size at every step. A layer
-with more than :data:`FEATURES` features or :data:`ANSWERS` answers does not fit in: there every batch stands alone.
+What is saved has the same size for every network, so that a checkpoint has the same size at every step. A layer with
+more than :data:`FEATURES` features or :data:`ANSWERS` answers does not fit in. There the last :data:`ROWS` rows are kept
+as they are, and are not saved: after a resume they are collected anew.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 FEATURES, ANSWERS = 64, 32
-"""What can be remembered at most."""
+"""What can be saved at most."""
+ROWS = 256
+"""Rows that are kept of a larger layer."""
 MEMORY = 0.9
 """What a row counts after one more batch of its task."""
 RIDGE = 0.3
@@ -66,6 +69,8 @@ class Regressions:
     def __init__(self, num_aux: int) -> None:
         self.remembered = torch.zeros(sum(_SIZES), num_aux, dtype=torch.float32, device="cpu")
         """[M, K]: the moments of every task, one after the other. Tasks come last, as in all that is saved."""
+        self._kept: dict[int, tuple[Tensor, Tensor]] = {}
+        """The last rows of tasks on a larger layer."""
 
     def learn(self, task: int, h: Tensor, y: Tensor) -> Tensor | None:
         """Adds rows of the auxiliary task ``task``, and returns its regression, [F, A]; ``None`` if it has none.
@@ -75,7 +80,9 @@ class Regressions:
         torch.Size([2, 1])
         """
         if not _fits(h, y):
-            return regress(h, y)
+            old_h, old_y = self._kept.get(task, (h[:0], y[:0]))
+            self._kept[task] = torch.cat([old_h, h])[-ROWS:], torch.cat([old_y, y])[-ROWS:]
+            return regress(*self._kept[task])
         moments = self._moments(task).add(_fill(h, FEATURES), _fill(y, ANSWERS))
         column = torch.cat([part.reshape(-1) for part in moments]).to(self.remembered)
         if not bool(column.isfinite().all()):
@@ -83,13 +90,11 @@ class Regressions:
         self.remembered[:, task] = column
         return self._solve(task, h, y)
 
-    def before(self, task: int, h: Tensor, y: Tensor) -> tuple[Tensor | None, int]:
-        """The regression of ``task`` before it learns these rows, and from which of them on it can be tested.
-
-        Where nothing is remembered, it has learned the first half.
-        """
-        half = len(h) // 2
-        return (self._solve(task, h, y), 0) if _fits(h, y) else (regress(h[:half], y[:half]), half)
+    def before(self, task: int, h: Tensor, y: Tensor) -> Tensor | None:
+        """The regression of ``task`` before it learns these rows; ``None`` if it has none."""
+        if _fits(h, y):
+            return self._solve(task, h, y)
+        return regress(*self._kept[task]) if task in self._kept else None
 
     def _solve(self, task: int, h: Tensor, y: Tensor) -> Tensor | None:
         b = self._moments(task).solve()
@@ -107,6 +112,7 @@ class Regressions:
         """Continues from what :meth:`state_dict` gave; from the beginning where that is missing."""
         found = saved.get("remembered")
         empty = torch.zeros_like(self.remembered)
+        self._kept = {}
         self.remembered = empty if found is None or found.shape != empty.shape else found.to(empty).clone()
 
 

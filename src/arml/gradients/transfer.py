@@ -72,9 +72,9 @@ def measure_transfer(losses: TaskLosses, rows: Mapping[int, Rows], regressions: 
     alternatives[0] = main.alternatives
     for i, task in zip(list(rows)[1:], others, strict=True):
         alternatives[i] = task.alternatives
-        before, first = regressions.before(i - 1, task.h, task.y)
+        before = regressions.before(i - 1, task.h, task.y)
         if before is not None:
-            own[i], _ = correlate(before, task._replace(h=task.h[first:], y=task.y[first:]))
+            own[i], _ = correlate(before, task)
         b = regressions.learn(i - 1, task.h, task.y)
         if b is not None:
             found[:, i] = torch.stack(correlate(b, main))
@@ -110,8 +110,8 @@ def associate(tested: Answers) -> tuple[Tensor, Tensor]:
     if not scale > 0:
         return _nothing(y)
     mean = s.sum() * pairs.sum() / (n * (n - 1))
-    variance = _mean_square(s, pairs) - mean.square()
-    return ((s * pairs).sum() - mean) / scale, variance.clamp(min=0).sqrt() / scale
+    p, nu = ((s * pairs).sum() - mean) / scale, (_mean_square(s, pairs) - mean.square()).clamp(min=0).sqrt() / scale
+    return (p, nu) if nu > ROUNDED else _nothing(y)  # all pairs are alike where every answer has one row
 
 
 def _mean_square(s: Tensor, pairs: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ import torch
 from sklearn.linear_model import Ridge
 from torch.testing import assert_close
 
-from arml.gradients.regression import ANSWERS, FEATURES, MEMORY, RIDGE, Regressions, regress
+from arml.gradients.regression import ANSWERS, FEATURES, MEMORY, RIDGE, ROWS, Regressions
 
 
 def draw(*shape, seed=0):
@@ -38,26 +38,27 @@ def test_it_goes_on_exactly_from_a_checkpoint():
 
 
 @pytest.mark.parametrize(("features", "answers"), [(FEATURES + 1, 2), (3, ANSWERS + 1)])
-def test_a_layer_that_is_too_large_is_learned_batch_by_batch(features, answers):
+def test_of_a_larger_layer_the_last_rows_are_kept(features, answers):
     regressions = Regressions(1)
-    h, y = draw(30, features), draw(30, answers, seed=1)
-    found = regressions.learn(0, h, y)
+    h, y = draw(ROWS + 50, features), draw(ROWS + 50, answers, seed=1)
+    assert regressions.before(0, h, y) is None
+    for part in range(0, len(h), 34):
+        found = regressions.learn(0, h[part : part + 34], y[part : part + 34])
+    h, y = h[-ROWS:], y[-ROWS:]
     strength = RIDGE * float((h - h.mean(0)).square().sum() / len(h))
     assert_close(found, torch.from_numpy(Ridge(alpha=strength).fit(h, y).coef_.T.copy()))
+    assert_close(regressions.before(0, h, y), found)
     assert not regressions.remembered.any()
-    b, first = regressions.before(0, h, y)
-    assert first == 15
-    assert_close(b, regress(h[:15], y[:15]))
+    regressions.restore(regressions.state_dict())
+    assert regressions.before(0, h, y) is None
 
 
 def test_a_regression_is_tested_before_it_learns():
     regressions = Regressions(1)
     h, y = draw(30, 4), draw(30, 2, seed=1)
-    assert regressions.before(0, h, y) == (None, 0)
+    assert regressions.before(0, h, y) is None
     learned = regressions.learn(0, h, y)
-    b, first = regressions.before(0, draw(9, 4, seed=2), draw(9, 2, seed=3))
-    assert first == 0
-    assert_close(b, learned)
+    assert_close(regressions.before(0, draw(9, 4, seed=2), draw(9, 2, seed=3)), learned)
 
 
 def test_rows_that_overflow_are_forgotten():

@@ -184,6 +184,11 @@ def test_four_main_examples_do_not_tell_how_alike_they_are(n):
     assert associate(examples(n, 2)) == (0, 0)
 
 
+def test_one_main_example_per_answer_tells_nothing():
+    main = examples(7, 2)
+    assert associate(main._replace(y=torch.eye(7, dtype=torch.float64))) == (0, 0)
+
+
 def test_main_examples_with_one_answer_or_one_feature_tell_nothing():
     main = examples(12, 2)
     assert associate(main._replace(y=torch.ones_like(main.y))) == (0, 0)

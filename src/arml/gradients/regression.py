@@ -8,8 +8,8 @@ change. Of the rows so far there remain n, their weighted number, the means of h
 which is all that a regression needs: it answers (h - mean h)^T (X + t I)^-1 Z.
 
 What is saved has the same size for every network, so that a checkpoint has the same size at every step. A layer with
-more than :data:`FEATURES` features or :data:`ANSWERS` answers does not fit in. There the last :data:`ROWS` rows are kept
-as they are, and are not saved: after a resume they are collected anew.
+more than :data:`FEATURES` features or :data:`ANSWERS` answers does not fit in. There the last :data:`ROWS` rows are
+kept as they are, and are not saved: after a resume they are collected anew.
 """
 
 from collections.abc import Mapping

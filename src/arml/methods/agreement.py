@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
+from arml.methods._evidence import Comparisons, Samples, not_zero
 from arml.methods.base import (
     Method,
     Needs,
@@ -19,13 +20,15 @@ from arml.methods.base import (
 from arml.schedule import Growing
 
 BLIND = 1.0
-"""Main examples that agree with one another by fewer standard deviations than this tell nothing about any task."""
+"""Main examples that agree with one another by fewer standard deviations than this may tell nothing about any task."""
 SEEN = 0.2
 """Features that answer the next examples of some task with this correlation are not blind."""
 SURE = 2.5
 """So many standard errors are enough to prove a task even then."""
-FADING = 0.9
-"""What a comparison of answers counts after one more."""
+TRIAL = 36
+"""Samples of a trial."""
+PASSED = 1.0
+"""So many standard errors are enough to pass the trial."""
 AT_ONCE = 0.25
 """How much a task is believed at least, once it is believed."""
 INDIRECT = 2
@@ -34,61 +37,33 @@ PRIOR = 4
 """So many samples say that all tasks with a head of their own are equally related to the main one."""
 
 
-class Samples(NamedTuple):
-    """Sums over the samples c of every task, [K]. Each sample has an importance w."""
+class Trial(NamedTuple):
+    """Whether main examples can judge tasks, and what follows where they cannot."""
 
-    times: Tensor
-    """Number of samples of any importance."""
-    importance: Tensor
-    """Sum of w."""
-    squared_importance: Tensor
-    """Sum of w^2."""
-    values: Tensor
-    """Sum of w c."""
-    squares: Tensor
-    """Sum of w c^2."""
+    sight: Tensor
+    """How many standard deviations the main examples agreed with one another by at first; infinite: decided."""
+    trust: Tensor
+    """[K]: 1 for competing tasks that are on trial, or have passed it."""
+    running: Tensor
+    """A bool: whether tasks are on trial."""
 
-    def add(self, c: Tensor, w: Tensor) -> "Samples":
-        """These samples and one more per task; none where w is 0."""
-        return Samples(*(old + new for old, new in zip(self, (w > 0, w, w * w, w * c, w * c * c), strict=True)))
+    def begin(self, alike: Tensor, *, sees: bool) -> "Trial":
+        """Decides, once, whether the tasks ``alike`` [K] are put on trial: if main examples and features are blind."""
+        decided = torch.full_like(self.sight, float("inf"))
+        if not bool(self.sight < BLIND) or sees or not bool(alike.any()):
+            return self._replace(sight=decided)
+        return Trial(decided, alike.to(self.trust), torch.ones_like(self.running))
 
-    def number(self) -> Tensor:
-        """n = (sum w)^2 / sum w^2: the number of equally important samples that would tell as much."""
-        return self.importance.square() / _not_zero(self.squared_importance)
-
-    def mean(self) -> Tensor:
-        """m = sum w c / sum w."""
-        return self.values / _not_zero(self.importance)
-
-    def standard_error(self) -> Tensor:
-        """e, the standard error of the mean: e^2 = (sum w c^2 / sum w - m^2) / (n - 1)."""
-        variance = self.squares / _not_zero(self.importance) - self.mean().square()
-        return (variance.clamp(min=0) / (self.number() - 1).clamp(min=1e-3)).sqrt()
-
-
-class Comparisons(NamedTuple):
-    """Sums over comparisons of answers, [K] each. The later ones count more: they rest on more rows."""
-
-    compared: Tensor
-    """Number of comparisons."""
-    transfer: Tensor
-    """Sum of p."""
-    chance: Tensor
-    """Sum of nu."""
-
-    def add(self, p: Tensor, nu: Tensor, usable: Tensor) -> "Comparisons":
-        """These, which fade, and one more for ``usable`` tasks."""
-        new = (torch.ones_like(p), p, nu)
-        return Comparisons(*(torch.where(usable, FADING * old + one, old) for old, one in zip(self, new, strict=True)))
-
-    def means(self) -> tuple[Tensor, Tensor]:
-        """The means of p and of nu; 0 where nothing was compared."""
-        number = self.compared.clamp(min=1)
-        return self.transfer / number, self.chance / number
+    def end(self, z: Tensor) -> "Trial":
+        """Tasks with evidence ``z`` above :data:`PASSED` stay as they are, all others are off."""
+        return self._replace(trust=self.trust * (z > PASSED), running=torch.zeros_like(self.running))
 
 
 class AgreementMemory(NamedTuple):
-    """Flat, as memory is a tuple of tensors: five of them are :class:`Samples`, three :class:`Comparisons`."""
+    """Flat, as memory is a tuple of tensors.
+
+    Five of them are :class:`Samples`, three :class:`Comparisons`, three a :class:`Trial`.
+    """
 
     weights: Tensor
     """The weights in force, [1 + K]."""
@@ -107,11 +82,10 @@ class AgreementMemory(NamedTuple):
     belief: Tensor
     """[K]: b of competing tasks."""
     trained: Tensor
-    """[K] of bool: competing tasks that have ever had weight since answers were first compared."""
+    """[K] of bool: competing tasks that have ever had weight since answers were first compared, but for a trial."""
     sight: Tensor
-    """How many standard deviations the main examples agreed with one another by at first; infinite: enough."""
     trust: Tensor
-    """[K]: 1 for competing tasks that count although nothing is known about them."""
+    on_trial: Tensor
     answered: Tensor
     """[K]: sum of p of a task's regression on its own next examples."""
     asked: Tensor
@@ -124,6 +98,10 @@ class AgreementMemory(NamedTuple):
     def comparisons(self) -> Comparisons:
         """The comparisons of answers so far."""
         return Comparisons(self.compared, self.transfer, self.chance)
+
+    def trial(self, sight: Tensor) -> Trial:
+        """The trial as it stands, with this ``sight``."""
+        return Trial(sight, self.trust, self.on_trial)
 
 
 @dataclass(frozen=True)
@@ -164,11 +142,13 @@ class Agreement(Method[AgreementMemory]):
 
     **Blind.** Where even the main examples do not agree with one another, because the features of a network at its
     start know nothing about such data, no task can be judged by them; but then the main task alone does hardly better
-    than chance, and there is little to lose. If :math:`p_0 / \nu_0` of the main examples
-    (:func:`arml.gradients.transfer.associate`) is below :data:`BLIND` at the first update, and if, when tasks are first
-    judged, no :math:`z_k` is above :data:`SURE` and no task answers its own next examples with a correlation of
-    :data:`SEEN`, all competing tasks with the same A and :math:`z_k > -d` get :math:`\alpha_k = s` for good. Of two
-    answers the wrong one is worse than chance, so there this rule does not hold.
+    than chance, there is little to lose, and features have to be learned from somewhere. If :math:`p_0 / \nu_0` of the
+    main examples (:func:`arml.gradients.transfer.associate`) is below :data:`BLIND` at the first update, and if, when
+    tasks are first judged, no :math:`z_k` is above :data:`SURE` and no task answers its own next examples with a
+    correlation of :data:`SEEN`, all competing tasks with the same A are put on trial: each has :math:`\alpha_k = s`
+    while :data:`TRIAL` new samples are taken, of equal importance, the last ones counting most. Then tasks with
+    :math:`z_k` above :data:`PASSED` keep this weight, and all others are off. If none passes, tasks are judged as
+    above from then on. Of two answers the wrong one is worse than chance, so there this rule does not hold.
 
     A task with a head of its own shapes common features only, and no sign of agreement speaks for or against it: with
     its head mirrored it would teach the same features, and every sign would be another. What counts is how much of the
@@ -198,7 +178,7 @@ class Agreement(Method[AgreementMemory]):
     warmup: int = 8
     """Samples after which a competing task is judged."""
     share: float = 1.0
-    """s, the largest sum of the weights of competing tasks; the main task has 1. Blind, the weight of each."""
+    """s, the largest sum of the weights of competing tasks; the main task has 1. On trial, the weight of each."""
     own_head: float = 1.0
     """h, the mean weight of the tasks with heads of their own."""
 
@@ -231,7 +211,8 @@ class Agreement(Method[AgreementMemory]):
         weights = prepend_main(torch.full_like(zeros, self.share / max(len(zeros), 1)))
         competes, sight = torch.ones_like(zeros, dtype=torch.bool), torch.full_like(like[0], float("inf"))
         known = (*Samples(*[zeros] * 5), competes, zeros, *Comparisons(*[zeros] * 3))
-        return AgreementMemory(weights, *known, zeros, ~competes, sight, zeros, zeros, zeros)
+        no_trial = Trial(sight, zeros, torch.zeros_like(sight, dtype=torch.bool))
+        return AgreementMemory(weights, *known, zeros, ~competes, *no_trial, zeros, zeros)
 
     def directions(self, state: AgreementMemory) -> Tensor:
         """c = e_0."""
@@ -247,21 +228,25 @@ class Agreement(Method[AgreementMemory]):
         c, w = _sample(signals, alignment, here, competes)
         # Where the main labels are known by heart to the last digit there is no contrast, and nothing new to know.
         settled = competes & (state.compared > 0) & (signals.contrasts is None)
-        samples = state.samples().add(c, torch.where(settled, 0.0, w))
+        samples = _add_samples(state, c, torch.where(settled, 0.0, w))
         relatedness = state.relatedness + _relative(_per_length(alignment, signals), here & ~competes).square()
         comparisons, sight = _compare(state, signals), _sight(state, signals)
         z = torch.where(competes, self._evidence(samples, comparisons, signals), 0.0)
         judged = competes & (samples.times >= self._needed(signals))
-        trust, (answered, asked) = state.trust, _answered(state, signals)
-        if bool(judged.any()):
+        answered, asked = _answered(state, signals)
+        trial = state.trial(sight)
+        if bool(trial.running) and bool((samples.times >= TRIAL).any()):
+            trial = trial.end(z)
+        elif bool(judged.any()):
             sees = bool((z > SURE).any() or (answered > SEEN * asked).any())
-            trust, sight = self._trust(z, competes & _asks_alike(signals), trust, sight, sees=sees)
-        belief = torch.where(settled, state.belief, self._believe(z, judged, state.belief))
-        shares = torch.where(trust.any(), self.share * trust, self._share_out(belief))
+            trial = trial.begin(competes & _asks_alike(signals), sees=sees)
+        samples = samples.forget(competes & trial.running & ~state.on_trial)  # a trial begins anew
+        belief = torch.where(settled, state.belief, self._believe(z, judged & ~trial.running, state.belief))
+        shares = torch.where(trial.trust.any(), self.share * trial.trust, self._share_out(belief))
         chosen = torch.where(competes, shares, self._relate(samples, relatedness, competes))
         weights = prepend_main(torch.where(here & ~settled, chosen, state.weights[1:]))
-        trained = state.trained | competes & (weights[1:] > 0)
-        known = (*samples, competes, relatedness, *comparisons, belief, trained, sight, trust, answered, asked)
+        trained = state.trained | competes & (state.on_trial | (weights[1:] > 0)) & ~trial.running
+        known = (*samples, competes, relatedness, *comparisons, belief, trained, *trial, answered, asked)
         return weights, AgreementMemory(weights, *known)
 
     def _needed(self, signals: Signals) -> int:
@@ -275,28 +260,30 @@ class Agreement(Method[AgreementMemory]):
         p, nu = comparisons.means()
         s = a * samples.mean() + (1 - a / 2) * p
         epsilon = ((a * samples.standard_error()).square() + nu.square()).sqrt()
-        return s / _not_zero(epsilon)
+        return s / not_zero(epsilon)
 
     def _believe(self, z: Tensor, judged: Tensor, before: Tensor) -> Tensor:
         """b of competing tasks, [K]. It does not fall again while any agreement remains."""
         b = torch.where(judged & (z > self.doubt), (z - self.doubt + AT_ONCE).clamp(max=1), 0.0)
         return torch.where(z > 0, torch.maximum(b, before), b)
 
-    def _trust(self, z: Tensor, alike: Tensor, trust: Tensor, sight: Tensor, *, sees: bool) -> tuple[Tensor, Tensor]:
-        """Which tasks count on trust, [K], and ``sight`` from now on. Decided once, when tasks are first judged."""
-        if bool(sight < BLIND) and not sees:
-            trust = (alike & (z > -self.doubt)).to(trust)
-        return trust, torch.full_like(sight, float("inf"))
-
     def _share_out(self, belief: Tensor) -> Tensor:
         """The weights [K] of competing tasks that are believed so much."""
-        return self.share * belief.max() * belief / _not_zero(belief.sum())
+        return self.share * belief.max() * belief / not_zero(belief.sum())
 
     def _relate(self, samples: Samples, relatedness: Tensor, competes: Tensor) -> Tensor:
         """The weights [K] of tasks with heads of their own, in proportion to how related they are."""
         rho = ((PRIOR + relatedness) / (PRIOR + samples.times)).sqrt()
         own = (~competes).to(rho)
-        return self.own_head * rho * own.sum() / _not_zero((own * rho).sum())
+        return self.own_head * rho * own.sum() / not_zero((own * rho).sum())
+
+
+def _add_samples(state: AgreementMemory, c: Tensor, w: Tensor) -> Samples:
+    """The samples with those of this update.
+
+    On trial the network learns what tasks want: late samples tell more, however short the main contrast is by then.
+    """
+    return state.samples().fade().add(c, (w > 0).to(w)) if bool(state.on_trial) else state.samples().add(c, w)
 
 
 def _compare(state: AgreementMemory, signals: Signals) -> Comparisons:
@@ -351,7 +338,7 @@ def _sample(signals: Signals, alignment: Tensor, here: Tensor, competes: Tensor)
         return _relative(alignment[1:], here), here * alignment[0].clamp(min=0).sqrt()
     products, squares = signals.contrasts
     lengths = squares.sqrt()
-    c = products[1:] / _not_zero(lengths[0] * lengths[1:])
+    c = products[1:] / not_zero(lengths[0] * lengths[1:])
     return c, lengths[0] * torch.where(competes, lengths[1:] > 0, here)
 
 
@@ -367,9 +354,4 @@ def _per_length(alignment: Tensor, signals: Signals) -> Tensor:
 def _relative(products: Tensor, among: Tensor) -> Tensor:
     """``products`` [K] divided by their root mean square over the tasks ``among`` [K] of bool; 0 for all others."""
     chosen = torch.where(among, products, 0.0)
-    return chosen * (among.sum().sqrt() / _not_zero(chosen.norm()))
-
-
-def _not_zero(values: Tensor) -> Tensor:
-    """``values``, not below a tiny positive number: as denominators they keep quotients with 0 at 0."""
-    return values.clamp(min=1e8 * torch.finfo(values.dtype).tiny)
+    return chosen * (among.sum().sqrt() / not_zero(chosen.norm()))

@@ -10,7 +10,8 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from arml import Agreement, Convergence, Reweighter, Signals
-from arml.methods.agreement import BLIND, SEEN, SURE, Comparisons, Samples
+from arml.methods._evidence import Comparisons, Samples
+from arml.methods.agreement import BLIND, PASSED, SEEN, SURE, TRIAL
 
 
 def numbers(*values):
@@ -148,14 +149,39 @@ def blind(p=(0.0, 0.0), *, sight=0.0, own=0.0, alternatives=(10, 10, 10), update
     return weights[1:].tolist()
 
 
-def test_blind_all_tasks_count_that_are_not_refuted():
-    """With ten answers z = (1 - 4 / 9) p / nu."""
+def test_blind_all_tasks_are_on_trial():
     assert blind() == [1, 1]
     assert blind(share=3) == [3, 3]
     assert blind(updates=7) == [0, 0]
-    assert blind(updates=40) == [1, 1]
-    assert blind((-0.35, 0.1)) == [0, 1]
-    assert blind((-0.35, -0.35)) == [0, 0]
+    assert blind((-0.35, 0.1)) == [1, 1]
+    assert blind(updates=8 + TRIAL - 1) == [1, 1]
+
+
+def test_what_passes_the_trial_keeps_its_weight_and_all_else_is_off():
+    """With ten answers z = (1 - 4 / 9) p / nu."""
+    p = PASSED / (1 - 4 / 9) * 0.1
+    for updates in (8 + TRIAL, 8 + TRIAL + 20):
+        assert blind((p + 0.01, p - 0.01), updates=updates) == [1, 0]
+        assert blind((p + 0.01, p + 0.01), updates=updates, share=3) == [3, 3]
+        assert blind((p - 0.01, -0.3), updates=updates) == [0, 0]
+
+
+def test_a_trial_forgets_the_samples_before_it_and_counts_the_last_ones_most():
+    method = Agreement(warmup=2)
+    state = method.init(torch.zeros(2, dtype=torch.float64))
+    for cosine in (-1.0, -1.0, 0.2, 0.6):
+        signals = Signals(
+            numbers(1, 1),
+            contrasts=torch.stack([numbers(4, 4 * cosine), numbers(4, 4)]),
+            transfer=torch.stack([numbers(0, 0), numbers(0.1, 0.1)]),
+            own_transfer=numbers(0, 0),
+            alternatives=torch.tensor([10, 10]),
+        )
+        _, state = method.update(state, signals)
+    assert bool(state.on_trial)
+    assert not bool(state.trained)
+    assert_close(state.times, numbers(2))
+    assert_close(state.samples().mean(), numbers((0.9 * 0.2 + 0.6) / 1.9))
 
 
 def test_main_examples_that_agree_with_one_another_can_judge():
@@ -174,11 +200,11 @@ def test_features_that_answer_for_a_task_are_not_blind():
     assert blind(own=SEEN + 0.01) == [0, 0]
 
 
-def test_of_two_answers_nothing_is_taken_on_trust():
+def test_of_two_answers_nothing_is_put_on_trial():
     assert blind(alternatives=(2, 2, 2)) == [0, 0]
 
 
-def test_only_tasks_that_ask_the_same_are_taken_on_trust():
+def test_only_tasks_that_ask_the_same_are_put_on_trial():
     """A squared error on the outputs of a classifier may be tiny: brought to the size of the main loss, it explodes."""
     assert blind(alternatives=(10, 2, 10)) == [0, 1]
     torch.manual_seed(0)

@@ -66,7 +66,7 @@ ORDER = {
         "auto",
         "measure",
     ],
-    "arml.methods": ["_simplex", "_adam", "base", "arml", "agreement"],
+    "arml.methods": ["_simplex", "_adam", "_evidence", "base", "arml", "agreement"],
     "arml.lab": [
         "data",
         "models",

@@ -15,11 +15,11 @@ from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState,
 from arml.gradients.graph import leaves
 from arml.gradients.measure import alignment, gram, norms
 from arml.gradients.regression import Regressions
-from arml.gradients.rows import read_rows
+from arml.gradients.rows import read_own_rows, read_rows
 from arml.gradients.shared import Shared, is_read_anew, keep_readable, parameters_by_name, parameters_of_layer
 from arml.gradients.signals import Signals
 from arml.gradients.sketch import TaskProducts, measure_tasks
-from arml.gradients.transfer import measure_transfer
+from arml.gradients.transfer import measure_own, measure_transfer
 from arml.losses import Closure, fill_missing, leave_out, order_losses
 from arml.methods.base import Method
 from arml.nearest import Nearest, next_two
@@ -104,7 +104,8 @@ class Observer:
                 return None
             given = leave_out(losses, usable)
             seen = Signals(torch.where(usable, known.losses, 0.0), present=usable)
-            seen = self._compare_outputs(seen, given, scale) if self.method.needs().contrasts else seen
+            if self.method.needs().contrasts:
+                seen = self._ask_own(self._compare_outputs(seen, given, scale), given)
             if seen.contrasts is not None and bool(self.outputs.same()[usable[1:]].all()):
                 self._check_measured(given, leaves(given), [seen.contrasts[1]])
                 return seen
@@ -135,6 +136,17 @@ class Observer:
         return known._replace(
             contrasts=contrasts, transfer=transfer.nan_to_num(0.0), own_transfer=own, alternatives=alternatives
         )
+
+    def _ask_own(self, known: Signals, losses: TaskLosses) -> Signals:
+        """``known`` with how well tasks with heads of their own answer their next examples."""
+        tasks = (known.seen()[1:] & ~self.outputs.same()).nonzero().flatten() + 1
+        if not len(tasks):
+            return known
+        factor = read_scale(self.loss_scale)
+        scaled = [factor * loss for loss in losses]
+        rows = read_own_rows(scaled, tasks.tolist(), self.read_shared().values())
+        own = measure_own(scaled, rows, self.regressions).nan_to_num(0.0)
+        return known._replace(own_transfer=own if known.own_transfer is None else known.own_transfer + own)
 
     def measure_lengths(self, losses: TaskLosses, scale: Tensor, usable: Tensor) -> Tensor:
         """About how long the gradient of each task is, times ``scale``, [1 + K]; 0 for tasks that are not usable.

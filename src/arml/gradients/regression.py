@@ -71,6 +71,8 @@ class Regressions:
         """[M, K]: the moments of every task, one after the other. Tasks come last, as in all that is saved."""
         self._kept: dict[int, tuple[Tensor, Tensor]] = {}
         """The last rows of tasks on a larger layer."""
+        self._followed: dict[int, Tensor] = {}
+        """Z of tasks on a larger layer that are not regressed."""
 
     def learn(self, task: int, h: Tensor, y: Tensor) -> Tensor | None:
         """Adds rows of the auxiliary task ``task``, and returns its regression, [F, A]; ``None`` if it has none.
@@ -90,11 +92,29 @@ class Regressions:
         self.remembered[:, task] = column
         return self._solve(task, h, y)
 
-    def before(self, task: int, h: Tensor, y: Tensor) -> Tensor | None:
-        """The regression of ``task`` before it learns these rows; ``None`` if it has none."""
+    def covariance(self, task: int, h: Tensor, y: Tensor) -> Tensor | None:
+        """Z of the rows of ``task`` so far, [F, A]; ``None`` before the first ones. ``h`` and ``y`` show the sizes.
+
+        With a penalty t that outweighs X, a regression answers in proportion to (h - mean h)^T Z. It knows less than
+        one with a small t, but it does not learn by heart single rows, which may come again.
+        """
         if _fits(h, y):
-            return self._solve(task, h, y)
-        return regress(*self._kept[task]) if task in self._kept else None
+            known = self.remembered[-FEATURES * ANSWERS :, task].view(FEATURES, ANSWERS)[: h.shape[1], : y.shape[1]]
+        elif task in self._kept:
+            h, y = self._kept[task]
+            known = (h - h.mean(0)).T @ (y - y.mean(0))
+        else:
+            known = self._followed.get(task, h.new_zeros(0))
+        return known.to(h) if bool(known.any()) else None
+
+    def follow(self, task: int, h: Tensor, y: Tensor) -> None:
+        """Adds rows of a task that is not regressed to its Z; they are centred by themselves."""
+        before = self.covariance(task, h, y)
+        new = (h - h.mean(0)).T @ (y - y.mean(0)) + (0.0 if before is None else MEMORY * before)
+        if not _fits(h, y):
+            self._followed[task] = new
+        elif bool(new.isfinite().all()):
+            self.remembered[-FEATURES * ANSWERS :, task] = _fill(_fill(new, ANSWERS).T, FEATURES).T.reshape(-1)
 
     def _solve(self, task: int, h: Tensor, y: Tensor) -> Tensor | None:
         b = self._moments(task).solve()
@@ -112,7 +132,7 @@ class Regressions:
         """Continues from what :meth:`state_dict` gave; from the beginning where that is missing."""
         found = saved.get("remembered")
         empty = torch.zeros_like(self.remembered)
-        self._kept = {}
+        self._kept, self._followed = {}, {}
         self.remembered = empty if found is None or found.shape != empty.shape else found.to(empty).clone()
 
 

@@ -3,7 +3,7 @@
 Letters: the layer has outputs z_n = W h_n + b for the rows n of a batch, and r_n = dL / dz_n.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -90,6 +90,27 @@ def read_rows(losses: TaskLosses, tasks: Sequence[int]) -> dict[int, Rows] | Non
     if everywhere < 1:
         return None
     return {i: _read(losses[i], layer) for i, layer in zip([0, *tasks], usable, strict=True)}
+
+
+def read_own_rows(losses: TaskLosses, tasks: Sequence[int], shared: Iterable[Tensor]) -> dict[int, Rows]:
+    """The rows of ``tasks`` with heads of their own, on this process, as far as every process finds the head.
+
+    A head is the layer next to the loss, unless it is ``shared``. Of a layer that answers for several tasks, the
+    outputs of the task are taken.
+    """
+    trunk = {id(p) for p in shared}
+    layers = [find_layer(losses[i]) for i in tasks]
+    usable = [layer is not None and id(layer.weight) not in trunk and _is_usable(layer) for layer in layers]
+    found = torch.tensor(usable, dtype=torch.float32, device=losses[0].device)
+    (everywhere,) = mean_of_numbers([found])
+    chosen = zip(tasks, layers, (everywhere == 1).tolist(), strict=True)
+    return {i: _take_outputs(_read(losses[i], layer)) for i, layer, ok in chosen if ok and layer is not None}
+
+
+def _take_outputs(rows: Rows) -> Rows:
+    """The outputs that the loss depends on."""
+    mine = rows.r.any(dim=0)
+    return rows if bool(mine.all()) else Rows(rows.h, rows.r[:, mine], rows.z[:, mine])
 
 
 def _read(loss: Tensor, layer: Layer) -> Rows:

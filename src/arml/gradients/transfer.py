@@ -72,13 +72,34 @@ def measure_transfer(losses: TaskLosses, rows: Mapping[int, Rows], regressions: 
     alternatives[0] = main.alternatives
     for i, task in zip(list(rows)[1:], others, strict=True):
         alternatives[i] = task.alternatives
-        before = regressions.before(i - 1, task.h, task.y)
-        if before is not None:
-            own[i], _ = correlate(before, task)
+        own[i] = _answer_own(regressions, i, task)
         b = regressions.learn(i - 1, task.h, task.y)
         if b is not None:
             found[:, i] = torch.stack(correlate(b, main))
     return Transfer(found, own, alternatives)
+
+
+def measure_own(losses: TaskLosses, rows: Mapping[int, Rows], regressions: Regressions) -> Tensor:
+    """[1 + K]: p of the regressions of the tasks in ``rows``, which answer their own next rows; then they learn these.
+
+    0 for all other tasks, and for those that have nothing to tell.
+    """
+    own = torch.zeros(len(losses), dtype=torch.float64)
+    for i, task in zip(rows, _gather([read_answers(losses[i], own) for i, own in rows.items()]), strict=True):
+        own[i] = _answer_own(regressions, i, task)
+        regressions.follow(i - 1, task.h, task.y)
+    return own
+
+
+def _answer_own(regressions: Regressions, i: int, task: Answers) -> Tensor:
+    """p of what is known of task ``i`` on rows of its own that it has not learned yet; 0 if it knows nothing."""
+    z = regressions.covariance(i - 1, task.h, task.y)
+    if z is None:
+        return task.y.new_zeros(())
+    y, a = _centre(task.y), _centre(task.h) @ z
+    scale = a.norm() * y.norm()
+    p: Tensor = (a * y).sum() / scale if scale > 0 else scale
+    return p
 
 
 def correlate(b: Tensor, tested: Answers) -> tuple[Tensor, Tensor]:

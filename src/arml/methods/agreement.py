@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
-from arml.methods._evidence import Comparisons, Samples, not_zero
+from arml.methods._evidence import FADING, Comparisons, Samples, not_zero
 from arml.methods.base import (
     Method,
     Needs,
@@ -22,7 +22,7 @@ from arml.schedule import Growing
 BLIND = 1.0
 """Main examples that agree with one another by fewer standard deviations than this may tell nothing about any task."""
 SEEN = 0.2
-"""Features that answer the next examples of some task with this correlation are not blind."""
+"""Features that answer the next examples of a task with this correlation know something about it."""
 SURE = 2.5
 """So many standard errors are enough to prove a task even then."""
 TRIAL = 36
@@ -34,7 +34,7 @@ AT_ONCE = 0.25
 INDIRECT = 2
 """Samples from gradients on the last shared layer tell less: so many times as many are needed."""
 PRIOR = 4
-"""So many samples say that all tasks with a head of their own are equally related to the main one."""
+"""So many samples say that all tasks with a head of their own are equally related to the main one, and learnable."""
 
 
 class Trial(NamedTuple):
@@ -87,7 +87,7 @@ class AgreementMemory(NamedTuple):
     trust: Tensor
     on_trial: Tensor
     answered: Tensor
-    """[K]: sum of p of a task's regression on its own next examples."""
+    """[K]: sum of o, which says how well a task's own next examples are answered; the last ones count most."""
     asked: Tensor
     """[K]: number of its terms."""
 
@@ -160,7 +160,17 @@ class Agreement(Method[AgreementMemory]):
     With the mean of n samples of equal importance and :data:`PRIOR` more of 1,
 
     .. math:: \rho_k^2 = \frac{n_0 + \sum q_k^2}{n_0 + n}, \qquad
-        \alpha_k = h\, \rho_k \Big/ \tfrac{1}{K'} \textstyle\sum_j \rho_j
+        \alpha_k = h\, \lambda_k\, \rho_k \Big/ \tfrac{1}{K'} \textstyle\sum_j \rho_j
+
+    What features cannot answer at all, such as the toss of a coin, is learned by heart and spoils them. So the task's
+    own next examples are answered by what its rows before them have shown, and :math:`o_k` is the correlation with
+    their labels (:func:`arml.gradients.transfer.measure_own`). With the mean of these, which fade, and :data:`PRIOR`
+    more of :data:`SEEN`,
+
+    .. math:: \lambda_k = \min\bigl(1, \max(0, \overline{o}_k) / 0.2\bigr)^2
+
+    It is 1 for tasks without a linear layer before the loss. A task that is hard at first counts little until features
+    answer it, and in full then.
 
     Losses are first brought to the scale of the main loss (``Needs(units=True)``), so that no weight depends on the
     scale of any loss. Gradients g are those on the last shared layer (``Needs(nearest=True)``): they tell as much there
@@ -243,7 +253,8 @@ class Agreement(Method[AgreementMemory]):
         samples = samples.forget(competes & trial.running & ~state.on_trial)  # a trial begins anew
         belief = torch.where(settled, state.belief, self._believe(z, judged & ~trial.running, state.belief))
         shares = torch.where(trial.trust.any(), self.share * trial.trust, self._share_out(belief))
-        chosen = torch.where(competes, shares, self._relate(samples, relatedness, competes))
+        related = self._relate(samples, relatedness, competes) * _learnable(answered, asked)
+        chosen = torch.where(competes, shares, related)
         weights = prepend_main(torch.where(here & ~settled, chosen, state.weights[1:]))
         trained = state.trained | competes & (state.on_trial | (weights[1:] > 0)) & ~trial.running
         known = (*samples, competes, relatedness, *comparisons, belief, trained, *trial, answered, asked)
@@ -306,11 +317,19 @@ def _sight(state: AgreementMemory, signals: Signals) -> Tensor:
 
 
 def _answered(state: AgreementMemory, signals: Signals) -> tuple[Tensor, Tensor]:
-    """Sum and number of p on the tasks' own next examples, with those of this update."""
+    """Sum and number of p on the tasks' own next examples, which fade, with those of this update."""
     if signals.own_transfer is None:
         return state.answered, state.asked
     new = signals.own_transfer[1:].to(state.answered)
-    return state.answered + new, state.asked + (new != 0)
+    sums = (state.answered, new), (state.asked, torch.ones_like(new))
+    answered, asked = (torch.where(new != 0, FADING * old + one, old) for old, one in sums)
+    return answered, asked
+
+
+def _learnable(answered: Tensor, asked: Tensor) -> Tensor:
+    """lambda of every task, [K]: 1 where features answer its next examples, or where that is not known."""
+    p = (PRIOR * SEEN + answered) / (PRIOR + asked)
+    return (p / SEEN).clamp(0, 1).square()
 
 
 def _alternatives(signals: Signals) -> int:

@@ -104,8 +104,7 @@ class Observer:
                 return None
             given = leave_out(losses, usable)
             seen = Signals(torch.where(usable, known.losses, 0.0), present=usable)
-            if self.method.needs().contrasts:
-                seen = self._ask_own(self._compare_outputs(seen, given, scale), given)
+            seen = self._compare_outputs(seen, given, scale) if self.method.needs().contrasts else seen
             if seen.contrasts is not None and bool(self.outputs.same()[usable[1:]].all()):
                 self._check_measured(given, leaves(given), [seen.contrasts[1]])
                 return seen
@@ -113,7 +112,8 @@ class Observer:
                 signals = self._observe(given, scale, memory, self._choose_engine(closure, start, usable))
             if all(bool(part.isfinite().all()) for part in products_of(signals)):
                 self._check_measured(given, touched, products_of(signals))
-                return seen._replace(alignment=signals.alignment, gram=signals.gram, norms=signals.norms)
+                seen = seen._replace(alignment=signals.alignment, gram=signals.gram, norms=signals.norms)
+                return self._ask_own(seen, given) if self.method.needs().contrasts else seen
             # One gradient that is not finite spoils every product with the direction; only the norms show whose it is.
             finite = self.find_finite(norms(given, self.measured) if signals.norms is None else signals.norms)
             if bool(finite.all()):

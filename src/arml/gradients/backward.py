@@ -176,6 +176,12 @@ def gradient_at(loss: Tensor, node: Node, saved: str) -> tuple[Tensor, Tensor]:
     return gradient, kept
 
 
+def leads_to(loss: Tensor, node: Node) -> bool:
+    """Whether the gradient of ``loss`` goes through ``node``: a graph may also join what other losses go through."""
+    (gradient,) = _grad(loss, (GradientEdge(node, 0),), retain_graph=True, allow_unused=True)
+    return gradient is not None
+
+
 def differentiate(loss: Tensor, shared: Sequence[Tensor], *, create_graph: bool) -> list[Tensor]:
     """The gradient of ``loss`` in at least float32; the graph of ``loss`` is kept for the caller."""
     return _fill(_find_parts(loss, shared, create_graph=create_graph), shared)

@@ -9,7 +9,8 @@ which is all that a regression needs: it answers (h - mean h)^T (X + t I)^-1 Z.
 
 What is saved has the same size for every network, so that a checkpoint has the same size at every step. A layer with
 more than :data:`FEATURES` features or :data:`ANSWERS` answers does not fit in. There the last :data:`ROWS` rows are
-kept as they are, and are not saved: after a resume they are collected anew.
+kept as they are, and are not saved: after a resume they are collected anew. So is Z of tasks of which nothing else is
+asked.
 """
 
 from collections.abc import Mapping
@@ -101,20 +102,28 @@ class Regressions:
         if _fits(h, y):
             known = self.remembered[-FEATURES * ANSWERS :, task].view(FEATURES, ANSWERS)[: h.shape[1], : y.shape[1]]
         elif task in self._kept:
-            h, y = self._kept[task]
-            known = (h - h.mean(0)).T @ (y - y.mean(0))
+            known = _covariance(*self._kept[task])
         else:
             known = self._followed.get(task, h.new_zeros(0))
         return known.to(h) if bool(known.any()) else None
 
     def follow(self, task: int, h: Tensor, y: Tensor) -> None:
-        """Adds rows of a task that is not regressed to its Z; they are centred by themselves."""
-        before = self.covariance(task, h, y)
-        new = (h - h.mean(0)).T @ (y - y.mean(0)) + (0.0 if before is None else MEMORY * before)
-        if not _fits(h, y):
-            self._followed[task] = new
-        elif bool(new.isfinite().all()):
+        """Adds rows of a task that is not regressed to its Z; they are centred by themselves.
+
+        >>> regressions, h = Regressions(1), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> regressions.follow(0, h, h[:, :1])
+        >>> regressions.covariance(0, h, h[:, :1])
+        tensor([[ 0.5000],
+                [-0.5000]])
+        """
+        before, new = self.covariance(task, h, y), _covariance(h, y)
+        new = new if before is None else MEMORY * before + new
+        if not bool(new.isfinite().all()):
+            return
+        if _fits(h, y):
             self.remembered[-FEATURES * ANSWERS :, task] = _fill(_fill(new, ANSWERS).T, FEATURES).T.reshape(-1)
+        else:
+            self._followed[task] = new
 
     def _solve(self, task: int, h: Tensor, y: Tensor) -> Tensor | None:
         b = self._moments(task).solve()
@@ -142,6 +151,11 @@ def regress(h: Tensor, y: Tensor) -> Tensor | None:
     products = h @ h.T
     t = RIDGE * products.trace() / max(1, len(h))
     return h.T @ torch.linalg.solve(products + t * torch.eye(len(h)).to(h), y) if t > 0 else None
+
+
+def _covariance(h: Tensor, y: Tensor) -> Tensor:
+    """Z of these rows alone."""
+    return (h - h.mean(0)).T @ (y - y.mean(0))
 
 
 def _fits(h: Tensor, y: Tensor) -> bool:

@@ -3,14 +3,14 @@
 Letters: the layer has outputs z_n = W h_n + b for the rows n of a batch, and r_n = dL / dz_n.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from arml._distributed import mean_of_numbers
-from arml.gradients.backward import TaskLosses, gradient_at
+from arml._distributed import mean_of_numbers, num_processes
+from arml.gradients.backward import TaskLosses, gradient_at, leads_to
 from arml.gradients.graph import Node, walk
 
 LARGEST = 2**22
@@ -67,13 +67,17 @@ def find_layer(loss: Tensor, weight: Tensor | None = None) -> Layer | None:
     >>> layer.weight is head.weight, layer.bias is head.bias
     (True, True)
     """
+    return next((layer for layer in _find_layers(loss) if weight is None or layer.weight is weight), None)
+
+
+def _find_layers(loss: Tensor) -> Iterator[Layer]:
+    """The linear layers behind ``loss``, the nearest first."""
     for node in walk([loss]):
         if node.name() in _KINDS:
             kind = _KINDS[node.name()]
             found = _find_parameter(node, kind.weight)
-            if found is not None and (weight is None or found is weight):
-                return Layer(node, found, None if kind.bias is None else _find_parameter(node, kind.bias))
-    return None
+            if found is not None:
+                yield Layer(node, found, None if kind.bias is None else _find_parameter(node, kind.bias))
 
 
 def read_rows(losses: TaskLosses, tasks: Sequence[int]) -> dict[int, Rows] | None:
@@ -92,19 +96,35 @@ def read_rows(losses: TaskLosses, tasks: Sequence[int]) -> dict[int, Rows] | Non
     return {i: _read(losses[i], layer) for i, layer in zip([0, *tasks], usable, strict=True)}
 
 
-def read_own_rows(losses: TaskLosses, tasks: Sequence[int], shared: Iterable[Tensor]) -> dict[int, Rows]:
-    """The rows of ``tasks`` with heads of their own, on this process, as far as every process finds the head.
+def read_own_rows(losses: TaskLosses, tasks: Sequence[int], shared: Iterable[Tensor]) -> dict[int, Rows | None]:
+    """The rows of ``tasks`` with heads of their own, on this process; ``None`` where it has no example of a task.
 
     A head is the layer next to the loss, unless it is ``shared``. Of a layer that answers for several tasks, the
-    outputs of the task are taken.
+    outputs of the task are taken. A task is left out if a process with examples of it finds no head.
     """
     trunk = {id(p) for p in shared}
-    layers = [find_layer(losses[i]) for i in tasks]
-    usable = [layer is not None and id(layer.weight) not in trunk and _is_usable(layer) for layer in layers]
-    found = torch.tensor(usable, dtype=torch.float32, device=losses[0].device)
-    (everywhere,) = mean_of_numbers([found])
-    chosen = zip(tasks, layers, (everywhere == 1).tolist(), strict=True)
-    return {i: _take_outputs(_read(losses[i], layer)) for i, layer, ok in chosen if ok and layer is not None}
+    rows = {i: _read_head(losses[i], trunk) for i in tasks}
+    fails = [part is None and losses[i].requires_grad for i, part in rows.items()]
+    facts = ([part is not None for part in rows.values()], fails)
+    there, failed = mean_of_numbers([torch.tensor(part, device=losses[0].device).float() for part in facts])
+    usable = (there > 0) & (failed == 0)
+    return {i: part for (i, part), ok in zip(rows.items(), usable.tolist(), strict=True) if ok}
+
+
+def _read_head(loss: Tensor, trunk: set[int]) -> Rows | None:
+    """The rows of all passes through the head of ``loss``; ``None`` if there is no such layer before the ``trunk``."""
+    passes: list[Layer] = []
+    for layer in _find_layers(loss):
+        if id(layer.weight) in trunk:
+            break
+        # DistributedDataParallel may lead all outputs through one node: this may be the head of another task.
+        is_head = layer.weight is passes[0].weight if passes else num_processes() == 1 or leads_to(loss, layer.node)
+        if is_head and not _is_usable(layer):
+            return None
+        if is_head:
+            passes.append(layer)
+    rows = [_read(loss, layer) for layer in passes]
+    return _take_outputs(Rows(*(torch.cat(parts) for parts in zip(*rows, strict=True)))) if rows else None
 
 
 def _take_outputs(rows: Rows) -> Rows:

@@ -17,7 +17,7 @@ others. p is honest only for a task that the network has not been trained on: el
 The same question about the main task itself: do alike rows have alike answers? See :func:`associate`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -79,13 +79,14 @@ def measure_transfer(losses: TaskLosses, rows: Mapping[int, Rows], regressions: 
     return Transfer(found, own, alternatives)
 
 
-def measure_own(losses: TaskLosses, rows: Mapping[int, Rows], regressions: Regressions) -> Tensor:
-    """[1 + K]: p of the regressions of the tasks in ``rows``, which answer their own next rows; then they learn these.
+def measure_own(losses: TaskLosses, rows: Mapping[int, Rows | None], regressions: Regressions) -> Tensor:
+    """[1 + K]: p of what is known of the tasks in ``rows`` on their own next rows, which are learned then.
 
-    0 for all other tasks, and for those that have nothing to tell.
+    The rows are those of all processes. 0 for all other tasks, and for those that have nothing to tell.
     """
     own = torch.zeros(len(losses), dtype=torch.float64)
-    for i, task in zip(rows, _gather([read_answers(losses[i], own) for i, own in rows.items()]), strict=True):
+    answers = [None if own is None else read_answers(losses[i], own) for i, own in rows.items()]
+    for i, task in zip(rows, _gather(answers), strict=True):
         own[i] = _answer_own(regressions, i, task)
         regressions.follow(i - 1, task.h, task.y)
     return own
@@ -208,9 +209,8 @@ def _is_constant(r: Tensor, expected: Tensor, yes: Tensor) -> bool:
     return True
 
 
-def _gather(answers: list[Answers]) -> list[Answers]:
-    """The rows of all processes."""
-    if num_processes() == 1:
-        return answers
-    parts = zip(*gather(answers), strict=True)
-    return [Answers(torch.cat([p.h for p in x]), torch.cat([p.y for p in x]), x[0].alternatives) for x in parts]
+def _gather(answers: Sequence[Answers | None]) -> list[Answers]:
+    """The rows of all processes; ``None`` on a process without rows of a task."""
+    processes = [answers] if num_processes() == 1 else gather(answers)
+    tasks = [[part for part in parts if part is not None] for parts in zip(*processes, strict=True)]
+    return [Answers(torch.cat([p.h for p in x]), torch.cat([p.y for p in x]), x[0].alternatives) for x in tasks]

@@ -41,24 +41,53 @@ def test_it_goes_on_exactly_from_a_checkpoint():
 def test_of_a_larger_layer_the_last_rows_are_kept(features, answers):
     regressions = Regressions(1)
     h, y = draw(ROWS + 50, features), draw(ROWS + 50, answers, seed=1)
-    assert regressions.before(0, h, y) is None
+    assert regressions.covariance(0, h, y) is None
     for part in range(0, len(h), 34):
         found = regressions.learn(0, h[part : part + 34], y[part : part + 34])
     h, y = h[-ROWS:], y[-ROWS:]
     strength = RIDGE * float((h - h.mean(0)).square().sum() / len(h))
     assert_close(found, torch.from_numpy(Ridge(alpha=strength).fit(h, y).coef_.T.copy()))
-    assert_close(regressions.before(0, h, y), found)
+    assert_close(regressions.covariance(0, h, y), (h - h.mean(0)).T @ (y - y.mean(0)))
     assert not regressions.remembered.any()
     regressions.restore(regressions.state_dict())
-    assert regressions.before(0, h, y) is None
+    assert regressions.covariance(0, h, y) is None
 
 
-def test_a_regression_is_tested_before_it_learns():
+def test_the_covariance_is_that_of_the_fading_rows():
+    """That of all rows about their common mean, as the regression has it."""
     regressions = Regressions(1)
-    h, y = draw(30, 4), draw(30, 2, seed=1)
-    assert regressions.before(0, h, y) is None
-    learned = regressions.learn(0, h, y)
-    assert_close(regressions.before(0, draw(9, 4, seed=2), draw(9, 2, seed=3)), learned)
+    batches = [(draw(30, 4), draw(30, 2, seed=1)), (2 + draw(9, 4, seed=2), 1 + draw(9, 2, seed=3))]
+    assert regressions.covariance(0, *batches[0]) is None
+    for batch in batches:
+        regressions.learn(0, *batch)
+    weights = torch.cat([torch.full((30,), MEMORY), torch.ones(9)])[:, None].double()
+    h, y = (torch.cat(parts) for parts in zip(*batches, strict=True))
+    h, y = (part - (weights * part).sum(0) / weights.sum() for part in (h, y))
+    assert_close(regressions.covariance(0, *batches[0]), (weights * h).T @ y, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("features", [5, FEATURES + 1])
+def test_tasks_that_are_followed_add_covariances_of_single_batches(features):
+    regressions = Regressions(2)
+    batches = [(n + draw(n, features, seed=n), draw(n, 3, seed=n + 50)) for n in (8, 20, 5)]
+    expected = torch.zeros(features, 3, dtype=torch.float64)
+    for h, y in batches:
+        regressions.follow(1, h, y)
+        expected = MEMORY * expected + (h - h.mean(0)).T @ (y - y.mean(0))
+    assert_close(regressions.covariance(1, *batches[0]), expected, rtol=1e-5, atol=1e-5)
+    assert regressions.covariance(0, *batches[0]) is None
+    regressions.follow(1, float("inf") * batches[0][0], batches[0][1])
+    assert_close(regressions.covariance(1, *batches[0]), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_followed_goes_on_exactly_from_a_checkpoint():
+    first, second = Regressions(1), Regressions(1)
+    first.follow(0, draw(9, 5), draw(9, 2, seed=1))
+    second.restore({name: part.clone() for name, part in first.state_dict().items()})
+    h, y = draw(8, 5, seed=2), draw(8, 2, seed=3)
+    for regressions in (first, second):
+        regressions.follow(0, h, y)
+    assert torch.equal(first.covariance(0, h, y), second.covariance(0, h, y))
 
 
 def test_rows_that_overflow_are_forgotten():

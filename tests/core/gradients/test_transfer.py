@@ -10,8 +10,16 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from arml.gradients.regression import RIDGE, Regressions
-from arml.gradients.rows import Rows, read_rows
-from arml.gradients.transfer import MOST_ROWS, Answers, associate, correlate, measure_transfer, read_answers
+from arml.gradients.rows import Rows, read_own_rows, read_rows
+from arml.gradients.transfer import (
+    MOST_ROWS,
+    Answers,
+    associate,
+    correlate,
+    measure_own,
+    measure_transfer,
+    read_answers,
+)
 
 
 def draw(*shape, seed=0):
@@ -215,3 +223,51 @@ def test_transfer_through_a_network():
     assert own[0] == 0
     assert own[1:].min() > 0.5
     sum(losses).backward()
+
+
+def own_losses(*answers, features=None):
+    """Losses of a main task and of tasks with heads of their own, one per tensor of ``answers``, on the same rows."""
+    torch.manual_seed(0)
+    features = torch.randn(40, 6, requires_grad=True) if features is None else features
+    heads = [nn.Linear(6, 3) for _ in (None, *answers)]
+    main = F.cross_entropy(heads[0](features), torch.arange(40) % 3)
+    return [main, *(F.cross_entropy(head(features), y) for head, y in zip(heads[1:], answers, strict=True))]
+
+
+def test_own_answers_by_hand():
+    """The correlation of (h - mean h)^T Z with the answers of rows that Z has not seen."""
+    first, second = torch.randn(2, 40, 6, generator=torch.Generator().manual_seed(1)).requires_grad_().unbind()
+    y = (first[:, 0] > 0).long() + (first[:, 1] > 0).long(), (second[:, 0] > 0).long() + (second[:, 1] > 0).long()
+    regressions = Regressions(1)
+    found = []
+    for features, answers in zip((first, second), y, strict=True):
+        losses = own_losses(answers, features=features)
+        found.append(measure_own(losses, read_own_rows(losses, [1], []), regressions))
+    h, t = (part.detach().double() - part.detach().double().mean(0) for part in (first, second))
+    one_hot = [F.one_hot(part, 3).double() for part in y]
+    z = h.T @ (one_hot[0] - one_hot[0].mean(0))
+    a, b = (t @ z).flatten(), (one_hot[1] - one_hot[1].mean(0)).flatten()
+    assert_close(found[0], torch.zeros(2, dtype=torch.float64))
+    assert_close(found[1][1], a @ b / (a.norm() * b.norm()), rtol=1e-5, atol=1e-6)
+    assert found[1][1] > 0.5
+
+
+def test_heads_of_their_own_are_found():
+    """A head per task, and one layer that answers for two tasks: each has its own outputs of it."""
+    torch.manual_seed(0)
+    trunk, head, pair = nn.Linear(5, 4), nn.Linear(4, 2), nn.Linear(4, 2)
+    features = trunk(torch.randn(7, 5)).relu()
+    yes = F.binary_cross_entropy_with_logits
+    both = pair(features)
+    answers = torch.tensor([0.0, 1, 1, 0, 1, 0, 0])
+    losses = [
+        yes(head(features)[:, 0], answers),
+        yes(both[:, 0], answers),
+        yes(both[:, 1], 1 - answers),
+        (1 - F.cosine_similarity(features, features.detach().flip(0))).mean(),
+    ]
+    rows = read_own_rows(losses, [1, 2, 3], trunk.parameters())
+    assert sorted(rows) == [1, 2], "the loss on features has no head"
+    assert_close(rows[1].h, features.detach())
+    for i, expected in ((1, answers), (2, 1 - answers)):
+        assert_close(read_answers(losses[i], rows[i]).y[:, 0], expected.double())

@@ -29,7 +29,7 @@ TRIAL = 36
 """Samples of a trial."""
 PASSED = 1.0
 """So many standard errors are enough to pass the trial."""
-LASTING = 0.75
+LASTING = 0.5
 """A belief does not fall while this share of the evidence that it took remains."""
 AT_ONCE = 0.25
 """How much a task is believed at least, once it is believed."""
@@ -140,7 +140,7 @@ class Agreement(Method[AgreementMemory]):
         \alpha_k = s\, \frac{b_k}{\sum_j b_j} \max_j b_j
 
     Contrasts of a task that is trained on fade, because the network learns what it wants. So a belief does not fall
-    while :math:`z_k > \tfrac34 d`. Below that it was chance: who looks often enough sees d standard errors some day.
+    while :math:`z_k > d / 2`. Below that it was chance: who looks often enough sees d standard errors some day.
 
     **Blind.** Where even the main examples do not agree with one another, because the features of a network at its
     start know nothing about such data, no task can be judged by them; but then the main task alone does hardly better
@@ -276,7 +276,7 @@ class Agreement(Method[AgreementMemory]):
         return s / not_zero(epsilon)
 
     def _believe(self, z: Tensor, judged: Tensor, before: Tensor) -> Tensor:
-        """b of competing tasks, [K]. It does not fall again while most of the evidence remains."""
+        """b of competing tasks, [K]. It does not fall again while enough of the evidence remains."""
         b = torch.where(judged & (z > self.doubt), (z - self.doubt + AT_ONCE).clamp(max=1), 0.0)
         return torch.where(z > LASTING * self.doubt, torch.maximum(b, before), b)
 

@@ -85,7 +85,7 @@ def measure_own(losses: TaskLosses, rows: Mapping[int, Rows | None], regressions
     The rows are those of all processes. 0 for all other tasks, and for those that have nothing to tell.
     """
     own = torch.zeros(len(losses), dtype=torch.float64)
-    answers = [None if own is None else read_answers(losses[i], own) for i, own in rows.items()]
+    answers = [None if part is None else read_answers(losses[i], part) for i, part in rows.items()]
     for i, task in zip(rows, _gather(answers), strict=True):
         own[i] = _answer_own(regressions, i, task)
         regressions.follow(i - 1, task.h, task.y)
@@ -93,9 +93,12 @@ def measure_own(losses: TaskLosses, rows: Mapping[int, Rows | None], regressions
 
 
 def _answer_own(regressions: Regressions, i: int, task: Answers) -> Tensor:
-    """p of what is known of task ``i`` on rows of its own that it has not learned yet; 0 if it knows nothing."""
+    """p of what is known of task ``i`` on rows of its own that it has not learned yet; 0 if it knows nothing.
+
+    Two rows always have a correlation of 1 or -1.
+    """
     z = regressions.covariance(i - 1, task.h, task.y)
-    if z is None:
+    if z is None or len(task.h) < 3:
         return task.y.new_zeros(())
     y, a = _centre(task.y), _centre(task.h) @ z
     scale = a.norm() * y.norm()

@@ -230,7 +230,7 @@ def own_losses(*answers, features=None):
     torch.manual_seed(0)
     features = torch.randn(40, 6, requires_grad=True) if features is None else features
     heads = [nn.Linear(6, 3) for _ in (None, *answers)]
-    main = F.cross_entropy(heads[0](features), torch.arange(40) % 3)
+    main = F.cross_entropy(heads[0](features), torch.arange(len(features)) % 3)
     return [main, *(F.cross_entropy(head(features), y) for head, y in zip(heads[1:], answers, strict=True))]
 
 
@@ -271,3 +271,10 @@ def test_heads_of_their_own_are_found():
     assert_close(rows[1].h, features.detach())
     for i, expected in ((1, answers), (2, 1 - answers)):
         assert_close(read_answers(losses[i], rows[i]).y[:, 0], expected.double())
+
+
+def test_two_rows_tell_nothing():
+    regressions = Regressions(1)
+    for _ in range(3):
+        losses = own_losses(torch.tensor([0, 1]), features=torch.randn(2, 6, requires_grad=True))
+        assert not measure_own(losses, read_own_rows(losses, [1], []), regressions).any()

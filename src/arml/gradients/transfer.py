@@ -93,16 +93,9 @@ def measure_own(losses: TaskLosses, rows: Mapping[int, Rows | None], regressions
 
 
 def _answer_own(regressions: Regressions, i: int, task: Answers) -> Tensor:
-    """p of what is known of task ``i`` on rows of its own that it has not learned yet; 0 if it knows nothing.
-
-    Two rows always have a correlation of 1 or -1.
-    """
+    """p of what is known of task ``i`` on rows of its own that it has not learned yet; 0 if it knows nothing."""
     z = regressions.covariance(i - 1, task.h, task.y)
-    if z is None or len(task.h) < 3:
-        return task.y.new_zeros(())
-    y, a = _centre(task.y), _centre(task.h) @ z
-    scale = a.norm() * y.norm()
-    p: Tensor = (a * y).sum() / scale if scale > 0 else scale
+    p, _ = _nothing(task.y) if z is None else correlate(z, task)
     return p
 
 

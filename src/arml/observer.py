@@ -10,12 +10,11 @@ from torch import Tensor, nn
 from arml.connection import Connection
 from arml.gradients.auto import Auto
 from arml.gradients.backward import Engine, TaskLosses, double_backward, record_touched, take_unit_directions
-from arml.gradients.contrast import measure_contrasts
 from arml.gradients.forward import CentralDifferences, DualNumbers, RandomState, Replay
 from arml.gradients.graph import leaves
 from arml.gradients.measure import alignment, gram, norms
 from arml.gradients.regression import Regressions
-from arml.gradients.rows import read_own_rows, read_rows
+from arml.gradients.rows import measure_wanted, read_own_rows, read_rows
 from arml.gradients.shared import Shared, is_read_anew, keep_readable, parameters_by_name, parameters_of_layer
 from arml.gradients.signals import Signals
 from arml.gradients.sketch import TaskProducts, measure_tasks
@@ -52,7 +51,7 @@ class Observer:
         self._warned: set[str] = set()
         self.outputs = Outputs(len(self.tasks))
         self.last_layer, self.next_two = Nearest(1 + len(self.tasks)), Nearest(1 + len(self.tasks), next_two)
-        self.regressions = Regressions(len(self.tasks) if method.needs().contrasts else 0)
+        self.regressions = Regressions(len(self.tasks) if method.needs().answers else 0)
         self._steering_name = "main"
 
     def set_loss_scale(self, loss_scale: LossScale) -> None:
@@ -88,7 +87,7 @@ class Observer:
     ) -> Signals | None:
         """``known`` with the products of this batch, without tasks that are not finite; ``None``: none can be had.
 
-        Where contrasts tell about every task, nothing else is measured.
+        Where answers tell about every task, nothing else is measured.
 
         Args:
             known: losses, and which tasks any process holds.
@@ -104,16 +103,16 @@ class Observer:
                 return None
             given = leave_out(losses, usable)
             seen = Signals(torch.where(usable, known.losses, 0.0), present=usable)
-            seen = self._compare_outputs(seen, given, scale) if self.method.needs().contrasts else seen
-            if seen.contrasts is not None and bool(self.outputs.same()[usable[1:]].all()):
-                self._check_measured(given, leaves(given), [seen.contrasts[1]])
+            seen, wanted = self._compare_answers(seen, given) if self.method.needs().answers else (seen, None)
+            if wanted is not None and bool(self.outputs.same()[usable[1:]].all()):
+                self._check_measured(given, leaves(given), [wanted])
                 return seen
             with record_touched() as touched, take_unit_directions(enabled=read_scale(self.loss_scale) != 1):
                 signals = self._observe(given, scale, memory, self._choose_engine(closure, start, usable))
             if all(bool(part.isfinite().all()) for part in products_of(signals)):
                 self._check_measured(given, touched, products_of(signals))
                 seen = seen._replace(alignment=signals.alignment, gram=signals.gram, norms=signals.norms)
-                return self._ask_own(seen, given) if self.method.needs().contrasts else seen
+                return self._ask_own(seen, given) if self.method.needs().answers else seen
             # One gradient that is not finite spoils every product with the direction; only the norms show whose it is.
             finite = self.find_finite(norms(given, self.measured) if signals.norms is None else signals.norms)
             if bool(finite.all()):
@@ -122,20 +121,26 @@ class Observer:
             usable = usable & finite
         return None
 
-    def _compare_outputs(self, known: Signals, losses: TaskLosses, scale: Tensor) -> Signals:
-        """``known`` with contrasts of ``scale`` times the losses, and transfer, where tasks train the main outputs."""
+    def _compare_answers(self, known: Signals, losses: TaskLosses) -> tuple[Signals, Tensor | None]:
+        """``known`` with the answers of tasks that train the main outputs, and how much those losses want of them.
+
+        The latter are sums of squares, [1 + K], 0 for all other tasks; ``None`` if answers cannot be compared.
+        """
         rivals = (known.seen()[1:] & self.outputs.same()).nonzero().flatten() + 1
         factor = read_scale(self.loss_scale)
         scaled = [factor * loss for loss in losses]
         rows = read_rows(scaled, rivals.tolist()) if len(rivals) else None
-        contrasts = None if rows is None else measure_contrasts(rows, len(losses))
-        if rows is None or contrasts is None or not bool(contrasts.isfinite().all()):
-            return known
-        transfer, own, alternatives = measure_transfer(scaled, rows, self.regressions)
-        contrasts = contrasts * torch.stack([scale[0] * scale, scale.square()]) / factor**2
-        return known._replace(
-            contrasts=contrasts, transfer=transfer.nan_to_num(0.0), own_transfer=own, alternatives=alternatives
-        )
+        by_output = None if rows is None else to_memory(measure_wanted(rows))
+        if rows is None or by_output is None or not _use_main_outputs(by_output):
+            return known, None
+        transfer, own, alternatives, peers = measure_transfer(scaled, rows, self.regressions)
+        if not bool(transfer[1, 1:].any()):
+            return known, None
+        wanted = torch.zeros_like(known.losses)
+        wanted[list(rows)] = by_output.sum(1).to(wanted)
+        transfer, peers = transfer.nan_to_num(0.0), peers.nan_to_num(0.0)
+        seen = known._replace(transfer=transfer, own_transfer=own, alternatives=alternatives, peers=peers)
+        return seen, wanted
 
     def _ask_own(self, known: Signals, losses: TaskLosses) -> Signals:
         """``known`` with how well tasks with heads of their own answer their next examples."""
@@ -235,9 +240,14 @@ class Observer:
         return fine
 
 
+def _use_main_outputs(wanted: Tensor) -> bool:
+    """Whether every task wants something of an output of the main one, by what each wants of every output, [J, C]."""
+    return bool(wanted.isfinite().all() and ((wanted > 0) & (wanted[0] > 0)).any(1).all())
+
+
 def products_of(signals: Signals) -> list[Tensor]:
     """Whatever was measured of gradients."""
-    parts = (signals.alignment, signals.gram, signals.norms, signals.contrasts)
+    parts = (signals.alignment, signals.gram, signals.norms, signals.transfer)
     return [part for part in parts if part is not None]
 
 

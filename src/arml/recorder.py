@@ -235,7 +235,7 @@ def describe_run(folder: Path, reweighter: Reweighter, main: str, settings: Mapp
 
 
 def find_main_products(reweighter: Reweighter) -> Tensor | None:
-    """<g_0, g_i> of every task [1 + K] at the last update, or <C_0, C_i>, if the method asked for them."""
+    """<g_0, g_i> of every task [1 + K] at the last update, or how well answers fit, if the method asked for them."""
     signals = reweighter.signals
     if signals is None:
         return None
@@ -243,7 +243,7 @@ def find_main_products(reweighter: Reweighter) -> Tensor | None:
         return signals.gram[0]
     directions = reweighter.directions()
     if directions is None or signals.alignment is None:
-        return None if signals.contrasts is None else signals.contrasts[0]
+        return None if signals.transfer is None else signals.transfer[0]
     towards_main = (directions == main_direction(directions[0])).all(dim=1).nonzero()
     return signals.alignment[int(towards_main[0])] if len(towards_main) else None
 

@@ -177,6 +177,6 @@ def test_where_all_tasks_compete_no_other_gradient_is_measured():
     main, aux = net.losses()
     reweighter(main, {name: aux[name] for name in (rival, more)})
     assert reweighter.signals.alignment is None
-    assert reweighter.signals.contrasts[0].all()
+    assert reweighter.signals.transfer[1].all()
     with pytest.raises(AssertionError, match="a gradient was measured"):
         make(net, engine=refuse)(main, aux)

@@ -56,7 +56,6 @@ ORDER = {
         "kept",
         "backward",
         "rows",
-        "contrast",
         "sketch",
         "regression",
         "transfer",

@@ -7,7 +7,7 @@
 - ``compiled``: whether compiled networks allow the backward passes of an update
 - ``audit``: compares an engine's products with the graph, for every task
 - ``auto``: chooses between these engines, and replaces one that fails
-- ``rows``, ``contrast``, ``transfer``: what losses want of outputs that they share, and whether their answers fit
+- ``rows``, ``regression``, ``transfer``: what losses want of outputs that they share, and whether their answers fit
 - ``measure``: the functions that others call
 - ``signals``: what a method learns about a training step
 """

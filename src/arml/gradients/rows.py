@@ -3,7 +3,7 @@
 Letters: the layer has outputs z_n = W h_n + b for the rows n of a batch, and r_n = dL / dz_n.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -94,6 +94,12 @@ def read_rows(losses: TaskLosses, tasks: Sequence[int]) -> dict[int, Rows] | Non
     if everywhere < 1:
         return None
     return {i: _read(losses[i], layer) for i, layer in zip([0, *tasks], usable, strict=True)}
+
+
+def measure_wanted(rows: Mapping[int, Rows]) -> Tensor:
+    """What every task wants of each output: the sum of r^2 over the rows of all processes, [tasks in ``rows``, C]."""
+    (wanted,) = mean_of_numbers([torch.stack([own.r.double().square().sum(0) for own in rows.values()])])
+    return num_processes() * wanted
 
 
 def read_own_rows(losses: TaskLosses, tasks: Sequence[int], shared: Iterable[Tensor]) -> dict[int, Rows | None]:

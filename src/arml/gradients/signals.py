@@ -29,13 +29,8 @@ class Signals(NamedTuple):
     """[K] of bool, for methods that need it: tasks that go through every parameter of the main task, its head too."""
     lengths: Tensor | None = None
     """[1 + K], where losses have units: about how long each gradient was of late; 0 where that is not known."""
-    contrasts: Tensor | None = None
-    """[2, 1 + K], for methods that need it: <C_0, C_i> and ||C_i||^2 of tasks that train the outputs of the main task.
-
-    C is the gradient on the outputs' layer, centred (:mod:`arml.gradients.contrast`); ``None`` if it cannot be had.
-    """
     transfer: Tensor | None = None
-    """[2, 1 + K], with contrasts: p and nu, how well the answers of a task fit the main examples, and what chance does.
+    """[2, 1 + K], for methods that need answers: p and nu, how well those of a task fit the main examples, and chance.
 
     Those of the main task say how far alike examples have alike answers. See :mod:`arml.gradients.transfer`; 0 where
     answers could not be compared.
@@ -44,6 +39,9 @@ class Signals(NamedTuple):
     """[1 + K], with transfer: how well the answers of a task fit its own next examples, as a correlation."""
     alternatives: Tensor | None = None
     """[1 + K], with transfer: how many answers of each task exclude each other."""
+
+    peers: Tensor | None = None
+    """[2, K, K], with transfer: p and nu, how well the answers of two tasks fit each other's examples."""
 
     def seen(self) -> Tensor:
         """[1 + K] of bool: which tasks there are."""

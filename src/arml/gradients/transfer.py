@@ -49,6 +49,8 @@ class Transfer(NamedTuple):
     """[1 + K]: p of the regressions before this batch, which answer the rows of their own tasks in it."""
     alternatives: Tensor
     """[1 + K]: how many answers exclude each other: the classes; 2 where every output has an answer of its own."""
+    peers: Tensor
+    """[2, K, K], symmetric: p and nu of the regressions of two tasks on each other's rows; 0 where not compared."""
 
 
 class Answers(NamedTuple):
@@ -70,13 +72,39 @@ def measure_transfer(losses: TaskLosses, rows: Mapping[int, Rows], regressions: 
     own = torch.zeros(len(losses), dtype=torch.float64)
     alternatives = torch.full((len(losses),), 2)
     alternatives[0] = main.alternatives
-    for i, task in zip(list(rows)[1:], others, strict=True):
+    learned: dict[int, Tensor] = {}
+    tasks = dict(zip(list(rows)[1:], others, strict=True))
+    for i, task in tasks.items():
         alternatives[i] = task.alternatives
         own[i] = _answer_own(regressions, i, task)
         b = regressions.learn(i - 1, task.h, task.y)
         if b is not None:
+            learned[i] = b
             found[:, i] = torch.stack(correlate(b, main))
-    return Transfer(found, own, alternatives)
+    return Transfer(found, own, alternatives, _compare_peers(learned, tasks, len(losses) - 1))
+
+
+def _compare_peers(learned: Mapping[int, Tensor], tasks: Mapping[int, Answers], num_aux: int) -> Tensor:
+    """p and nu of every regression in ``learned`` on the rows of every other task, both directions averaged."""
+    found = torch.zeros(2, num_aux, num_aux, dtype=torch.float64)
+    if len(learned) > 1:
+        places = torch.tensor([i - 1 for i in learned])
+        b = torch.stack(list(learned.values()), dim=1)  # [F, J, A]
+        for i in learned:
+            found[:, places, i - 1] = torch.stack(_correlate_each(b, tasks[i]))
+    both = (found + found.transpose(1, 2)) / 2
+    return both - both.diagonal(dim1=1, dim2=2).diag_embed()
+
+
+def _correlate_each(b: Tensor, tested: Answers) -> tuple[Tensor, Tensor]:
+    """p and nu, [J] each, of J regressions ``b`` [F, J, A] as by :func:`correlate`."""
+    y, a = _centre(tested.y), torch.einsum("nf,fja->nja", _centre(tested.h), b)
+    scale = a.square().sum((0, 2)).sqrt() * y.norm()
+    known = scale > 0 if len(y) >= 3 else torch.zeros_like(scale, dtype=torch.bool)
+    scale = torch.where(known, scale, 1.0)
+    squares = (torch.einsum("nja,njb->jab", a, a) * (y.T @ y)).sum((1, 2)).clamp(min=0)
+    p, nu = torch.einsum("nja,na->j", a, y) / scale, squares.sqrt() / (scale * max(1, len(y) - 1) ** 0.5)
+    return torch.where(known, p, 0.0), torch.where(known, nu, 0.0)
 
 
 def measure_own(losses: TaskLosses, rows: Mapping[int, Rows | None], regressions: Regressions) -> Tensor:

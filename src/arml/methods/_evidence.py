@@ -1,12 +1,15 @@
-"""Sums over samples and comparisons of tasks, as :class:`arml.Agreement` remembers them."""
+"""What :class:`arml.Agreement` remembers of tasks, and what it concludes from it."""
 
+import math
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 FADING = 0.9
-"""What a comparison of answers counts after one more, and a sample of a task on trial."""
+"""What is seen of a task's own answers, and of two tasks' answers for each other, counts this much one update later."""
+LEAST = 0.02
+"""No task is taken to answer its own examples with less than this correlation: it is measured with an error."""
 
 
 class Samples(NamedTuple):
@@ -27,16 +30,6 @@ class Samples(NamedTuple):
         """These samples and one more per task; none where w is 0."""
         return Samples(*(old + new for old, new in zip(self, (w > 0, w, w * w, w * c, w * c * c), strict=True)))
 
-    def fade(self) -> "Samples":
-        """The same number of samples, each of which counts less."""
-        f = FADING
-        w, w2, wc, wc2 = self[1:]
-        return Samples(self.times, f * w, f * f * w2, f * wc, f * wc2)
-
-    def forget(self, chosen: Tensor) -> "Samples":
-        """No samples of the tasks ``chosen``, [K] of bool."""
-        return Samples(*(torch.where(chosen, 0.0, part) for part in self))
-
     def number(self) -> Tensor:
         """n = (sum w)^2 / sum w^2: the number of equally important samples that would tell as much."""
         return self.importance.square() / not_zero(self.squared_importance)
@@ -50,9 +43,14 @@ class Samples(NamedTuple):
         variance = self.squares / not_zero(self.importance) - self.mean().square()
         return (variance.clamp(min=0) / (self.number() - 1).clamp(min=1e-3)).sqrt()
 
+    def log_odds(self) -> Tensor:
+        """z |z| / 2 with z = m / e: the logarithm of how much likelier m is if the true mean is m than if it is 0."""
+        z = self.mean() / not_zero(self.standard_error())
+        return z * z.abs() / 2
+
 
 class Comparisons(NamedTuple):
-    """Sums over comparisons of answers, [K] each. The later ones count more: they rest on more rows."""
+    """Sums over comparisons of answers, [K] each."""
 
     compared: Tensor
     """Number of comparisons."""
@@ -62,14 +60,67 @@ class Comparisons(NamedTuple):
     """Sum of nu."""
 
     def add(self, p: Tensor, nu: Tensor, usable: Tensor) -> "Comparisons":
-        """These, which fade, and one more for ``usable`` tasks."""
+        """These, and one more for ``usable`` tasks."""
         new = (torch.ones_like(p), p, nu)
-        return Comparisons(*(torch.where(usable, FADING * old + one, old) for old, one in zip(self, new, strict=True)))
+        return Comparisons(*(torch.where(usable, old + one, old) for old, one in zip(self, new, strict=True)))
 
     def means(self) -> tuple[Tensor, Tensor]:
         """The means of p and of nu; 0 where nothing was compared."""
         number = self.compared.clamp(min=1)
         return self.transfer / number, self.chance / number
+
+
+class Meetings(NamedTuple):
+    """Sums over the answers of two tasks for each other, [K, K] each. The last ones count most: features improve."""
+
+    met: Tensor
+    """Number of terms."""
+    fit: Tensor
+    """Sum of p."""
+    fit_chance: Tensor
+    """Sum of nu."""
+
+    def add(self, p: Tensor, nu: Tensor) -> "Meetings":
+        """These, which fade, and one more for every pair with nu > 0."""
+        new = (torch.ones_like(p), p, nu)
+        return Meetings(*(torch.where(nu > 0, FADING * old + one, old) for old, one in zip(self, new, strict=True)))
+
+    def peers(self, own: Tensor, share: float) -> Tensor:
+        """[K, K] of bool: tasks that answer for each other better than by chance, and nearly as well as for themselves.
+
+        Args:
+            own: how well every task answers its own examples, [K].
+            share: what counts as nearly.
+        """
+        number, known = self.met.clamp(min=1), own.clamp(min=LEAST)
+        p, nu = self.fit / number, self.fit_chance / number
+        return (p > nu) & (p > share * (known[:, None] * known).sqrt())
+
+
+def log_odds(p: Tensor, nu: Tensor, own: Tensor) -> Tensor:
+    r"""How much likelier p is if a task is right than if it is not, as a logarithm.
+
+    If it is right, p = mu + nu x with x ~ N(0, 1), and mu is anywhere from 0, where its examples look different, to o,
+    how well the task answers examples of its own. If not, mu = 0.
+
+    .. math:: e = \ln \frac1o \int_0^o \varphi\Bigl(\frac{p - \mu}{\nu}\Bigr) d\mu - \ln \varphi\Bigl(\frac p\nu\Bigr)
+        = \ln \frac\nu o \Bigl(\Phi\Bigl(\frac{o - p}\nu\Bigr) - \Phi\Bigl(-\frac p\nu\Bigr)\Bigr)
+        + \frac{p^2}{2 \nu^2} + \tfrac12 \ln 2 \pi
+
+    A task that hardly answers its own examples proves little, however well its answers fit by chance.
+
+    >>> p, nu = torch.tensor([0.3, 0.3, -0.1]), torch.full((3,), 0.1)
+    >>> log_odds(p, nu, own=torch.tensor([0.5, 0.01, 0.5]))
+    tensor([ 3.7851,  0.3073, -2.0315])
+    """
+    nu, o = nu.clamp(min=LEAST**2), own.clamp(min=LEAST)
+    high, low = (o - p) / nu, -p / nu
+    # Phi(high) - Phi(low) = Phi(-low) - Phi(-high): the form in which both are small keeps its digits.
+    far, near = torch.where(p < 0, -low, high), torch.where(p < 0, -high, low)
+    larger, smaller = torch.special.log_ndtr(far), torch.special.log_ndtr(near)
+    between = larger + torch.log(-torch.expm1(smaller - larger))
+    odds: Tensor = between + (nu / o).log() + (p / nu).square() / 2 + math.log(2 * math.pi) / 2
+    return odds
 
 
 def not_zero(values: Tensor) -> Tensor:

@@ -25,8 +25,8 @@ class Needs:
     """The length of every task's gradient."""
     outputs: bool = False
     """Which tasks train the outputs of the main task."""
-    contrasts: bool = False
-    """What tasks that train the outputs of the main task want for some features and not for others, and their transfer.
+    answers: bool = False
+    """How well the answers of tasks that train the outputs of the main task fit its examples and each other's.
 
     Where all tasks of a batch do, nothing else is measured, and there is no alignment.
     """

@@ -114,9 +114,9 @@ def test_all_ranks_hold_the_same_bits(runs_of: RunsOf, scenario: str, processes:
 
 
 @on_several_processes
-def test_contrasts_are_measured_on_all_ranks(runs_of: RunsOf, processes: int) -> None:
+def test_answers_are_compared_on_all_ranks(runs_of: RunsOf, processes: int) -> None:
     for count in (1, processes):
-        assert [rank["notes"] for rank in runs_of("one_head", count)["Agreement"]] == [["contrasts"]] * count
+        assert [rank["notes"] for rank in runs_of("one_head", count)["Agreement"]] == [["answers"]] * count
 
 
 @on_several_processes

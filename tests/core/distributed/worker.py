@@ -208,7 +208,7 @@ def train_with_closure(method: Method[Any], through: str, *, by_parameters: bool
 
 
 def one_head() -> Iterator[tuple[str, Record]]:
-    """All tasks train the outputs of the main one; their contrasts are centred over the rows of all processes."""
+    """All tasks train the outputs of the main one; their answers are compared over the rows of all processes."""
     training = Training(METHODS["Agreement"], unused=True)
     for step in range(STEPS):
         x, targets = shard(step)
@@ -216,7 +216,7 @@ def one_head() -> Iterator[tuple[str, Record]]:
         losses = {name: (outputs - target).square().mean() for name, target in targets.items()}
         training.step(training.joint(losses.pop("main"), losses))
     signals = training.reweighter.signals
-    yield "Agreement", training.record("none" if signals is None or signals.contrasts is None else "contrasts")
+    yield "Agreement", training.record("none" if signals is None or signals.transfer is None else "answers")
 
 
 def accumulation() -> Iterator[tuple[str, Record]]:

@@ -211,7 +211,7 @@ def test_transfer_through_a_network():
     sets[2] = sets[2]._replace(y=sets[2].y.roll(1, dims=1))
     losses = [F.cross_entropy(net(s.h), s.y.argmax(1)) for s in sets]
     regressions = Regressions(2)
-    found, own, alternatives = measure_transfer(losses, read_rows(losses, [1, 2]), regressions)
+    found, own, alternatives, _ = measure_transfer(losses, read_rows(losses, [1, 2]), regressions)
     assert own.tolist() == [0, 0, 0]
     assert alternatives.tolist() == [3, 3, 3]
     (_, right, wrong), (_, *chance) = found.tolist()
@@ -219,10 +219,37 @@ def test_transfer_through_a_network():
     assert wrong < -chance[1]
     assert found[0, 0] > found[1, 0] > 0
     # Regressions on these batches answer the same ones well: the sources are easy.
-    _, own, _ = measure_transfer(losses, read_rows(losses, [1, 2]), regressions)
+    own = measure_transfer(losses, read_rows(losses, [1, 2]), regressions).own
     assert own[0] == 0
     assert own[1:].min() > 0.5
     sum(losses).backward()
+
+
+def test_peers_answer_for_each_other():
+    """Two right sources fit each other, a wrong one neither; each number as :func:`correlate` has it, both ways."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3)).double()
+    sets = [examples(20, 1), examples(40, 2), examples(30, 3), examples(40, 4)]
+    sets[3] = sets[3]._replace(y=sets[3].y.roll(1, dims=1))
+    losses = [F.cross_entropy(net(s.h), s.y.argmax(1)) for s in sets]
+    rows = read_rows(losses, [1, 2, 3])
+    p, nu = measure_transfer(losses, rows, Regressions(3)).peers
+    answers = [read_answers(loss, rows[i]) for i, loss in enumerate(losses)][1:]
+    slopes = [Regressions(1).learn(0, task.h, task.y) for task in answers]
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        both = torch.stack([torch.stack(correlate(slopes[a], answers[b])) for a, b in ((i, j), (j, i))]).mean(0)
+        assert_close(torch.stack([p[i, j], nu[i, j]]), both, rtol=1e-4, atol=1e-6)
+    assert_close(p, p.T)
+    assert p.diagonal().tolist() == nu.diagonal().tolist() == [0, 0, 0]
+    assert p[0, 1] > 3 * nu[0, 1]
+    assert max(p[0, 2], p[1, 2]) < 0
+
+
+def test_a_task_alone_has_no_peers():
+    net = nn.Linear(6, 3).double()
+    sets = [examples(20, 1), examples(40, 2)]
+    losses = [F.cross_entropy(net(s.h), s.y.argmax(1)) for s in sets]
+    assert not measure_transfer(losses, read_rows(losses, [1]), Regressions(1)).peers.any()
 
 
 def own_losses(*answers, features=None):

@@ -10,116 +10,142 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from arml import Agreement, Convergence, Reweighter, Signals
-from arml.methods._evidence import Comparisons, Samples
-from arml.methods.agreement import BLIND, PASSED, SEEN, SURE, TRIAL
+from arml.methods._evidence import log_odds
+from arml.methods.agreement import BLIND, PASSED, PEERS, SEEN, TRIAL
 
 
 def numbers(*values):
     return torch.tensor(values, dtype=torch.float64)
 
 
-def follow(method, cosines, same_outputs, lengths=None, *, direct=True, transfer=None, alternatives=3):
-    """The weights after updates with these agreements in the rows of ``cosines``, and lengths of the main gradient.
-
-    With ``direct`` they are those of contrasts, and of gradients on the last shared layer; else of the latter alone.
-    ``transfer`` has p and nu of every task, the same at every update.
-    """
+def follow(method, products, same_outputs, lengths=None):
+    """The weights after updates with products of gradients in the rows of ``products``, and lengths of the main one."""
     state = method.init(torch.zeros(1 + len(same_outputs), dtype=torch.float64))
-    for i, row in enumerate(cosines):
+    for i, row in enumerate(products):
         length = 1.0 if lengths is None else lengths[i]
-        products = length * numbers(length, *row)
-        contrasts = torch.stack([products, numbers(length**2, *[1.0] * len(row))])
         signals = Signals(
             numbers(*[1.0] * (1 + len(row))),
-            products[None],
+            length * numbers(length, *row)[None],
             same_outputs=torch.tensor(same_outputs),
-            contrasts=contrasts if direct else None,
-            transfer=None if transfer is None else torch.stack([numbers(0, *part) for part in transfer]),
-            alternatives=torch.full((1 + len(row),), alternatives),
         )
         weights, state = method.update(state, signals)
     return weights
 
 
+def judge(method, p, nu, own, peers=None, *, updates=8, sight=9.0, alternatives=10, then_own=None):
+    """Weights and memory after updates with these answers of competing tasks, the same at each, and nothing else.
+
+    ``peers`` is what any two tasks answer for each other, where the chance is 0.1. From the tenth update on, tasks
+    answer their own examples with ``then_own``.
+    """
+    state = method.init(torch.zeros(1 + len(p), dtype=torch.float64))
+    fit = torch.zeros(len(p), len(p), dtype=torch.float64) if peers is None else torch.tensor(peers).double()
+    for i in range(updates):
+        own = own if then_own is None or i < 9 else then_own
+        signals = Signals(
+            numbers(*[1.0] * (1 + len(p))),
+            transfer=torch.stack([numbers(0.1 * sight, *p), numbers(0.1, *nu)]),
+            own_transfer=numbers(0, *own),
+            alternatives=torch.full((1 + len(p),), alternatives),
+            peers=torch.stack([fit, torch.full_like(fit, 0.1)]),
+        )
+        weights, state = method.update(state, signals)
+    return weights[1:].tolist(), state
+
+
 HALF = [(1, -1), (1, 1), (1, 1), (1, 1)]
 """Samples r of two tasks: the first has m = 1 and e = 0, the second m = 0.5 and e^2 = (1 - 0.25) / 3 = 0.25.
 
-The second one's evidence m / e grows from update to update: 0, 0.5, 1.
+So z = m / e is unlimited and 1, and the log odds z |z| / 2 are unlimited and 0.5.
 """
 
 
 @pytest.mark.parametrize(
     ("method", "same_outputs", "expected"),
     [
-        # m / e is unlimited and 1, so b = (1, 1 - 0.5 + 0.25).
-        (Agreement(doubt=0.5, warmup=2), (True, True), (1 / 1.75, 0.75 / 1.75)),
+        # b = (1, 0.5 - 0.25 + 0.25).
+        (Agreement(doubt=0.25, warmup=2), (True, True), (1 / 1.5, 0.5 / 1.5)),
         # b = (1, 0).
-        (Agreement(doubt=1, warmup=2), (True, True), (1, 0)),
-        (Agreement(doubt=1, warmup=2, share=3), (True, True), (3, 0)),
+        (Agreement(doubt=0.5, warmup=2), (True, True), (1, 0)),
+        (Agreement(doubt=0.5, warmup=2, share=3), (True, True), (3, 0)),
         # With heads of their own, signs say nothing.
         (Agreement(warmup=2), (False, False), (1, 1)),
         (Agreement(warmup=2, own_head=3), (False, False), (3, 3)),
-        # Each kind by its own rule: alone, the second is worth b = 0.75 of the share.
-        (Agreement(doubt=0.5, warmup=2), (False, True), (1, 0.75)),
-        (Agreement(doubt=0.5, warmup=2), (True, False), (1, 1)),
-        # Too few samples.
-        (Agreement(warmup=5), (True, True), (0, 0)),
-        (Agreement(warmup=5), (True, False), (0, 1)),
+        # Each kind by its own rule: alone, the second is worth b = 0.5 of the share.
+        (Agreement(doubt=0.25, warmup=2), (False, True), (1, 0.5)),
+        (Agreement(doubt=0.25, warmup=2), (True, False), (1, 1)),
+        # Too few samples: gradients need twice as many as answers.
+        (Agreement(warmup=3), (True, True), (0, 0)),
+        (Agreement(warmup=3), (True, False), (0, 1)),
     ],
 )
-def test_golden_values(method, same_outputs, expected):
+def test_golden_values_by_gradients(method, same_outputs, expected):
     assert_close(follow(method, HALF, same_outputs), numbers(1, *expected))
 
 
+def test_golden_values_by_answers():
+    """The log odds of p = 0.3 by chances of 0.1 are 3.785 for a task that answers its own examples with 0.5."""
+    e = float(log_odds(numbers(0.3), numbers(0.1), numbers(0.5)))
+    assert e == pytest.approx(3.7851, abs=1e-4)
+    assert judge(Agreement(doubt=3.5), (0.3, 0.0), (0.1, 0.1), (0.5, 0.5))[0] == pytest.approx([e - 3.25, 0])
+    assert judge(Agreement(doubt=3.8), (0.3, 0.0), (0.1, 0.1), (0.5, 0.5))[0] == [0, 0]
+    assert judge(Agreement(), (0.3, 0.3), (0.1, 0.1), (0.5, 0.5))[0] == [0.5, 0.5]
+    assert judge(Agreement(), (0.3, 0.3), (0.1, 0.1), (0.5, 0.0001))[0] == [1, 0]
+    assert judge(Agreement(), (-0.3, -0.9), (0.1, 0.1), (0.5, 0.5))[0] == [0, 0]
+    assert judge(Agreement(), (0.9, 0.9), (0.1, 0.1), (0.5, 0.5), updates=7)[0] == [0, 0]
+
+
+def test_peers_are_judged_together():
+    """The first two tasks answer for each other: they have p = 0.2 on average, and 2 ln 2 for agreeing with another."""
+    fit = [[0.0, 0.3, 0.0], [0.3, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    p, nu, own = (0.35, 0.05, 0.2), (0.1, 0.1, 0.1), (0.5, 0.5, 0.5)
+    together = float(log_odds(numbers(0.2), numbers(0.1), numbers(0.5))) + 2 * math.log(2)
+    b = together - 2.5 + 0.25
+    assert judge(Agreement(doubt=2.5), p, nu, own, fit)[0] == pytest.approx([b / 2, b / 2, 0])
+    assert judge(Agreement(doubt=2.5), p, nu, own)[0] == [1, 0, 0]
+
+
 @pytest.mark.parametrize(
-    ("alternatives", "p", "nu", "expected"),
+    ("fit", "own", "are_peers"),
     [
-        # Of two answers, contrasts have no say: s = p, and b = p / nu - 1 where that exceeds 0.25.
-        (2, (0.3, 0.24), (0.2, 0.2), (0.5, 0)),
-        (2, (0.3, 0.28), (0.2, 0.2), (0.5 * 0.5 / 0.9, 0.5 * 0.4 / 0.9)),
-        # a = 0.5: s = 0.5 m + 0.75 p and epsilon^2 = 0.25 e^2 + nu^2, with m = (1, 0.5) and e = (0, 0.5).
-        (3, (-0.4, 0.0), (0.1, 0.0), (1, 0)),
-        (3, (-0.6, 0.2), (0.5, 0.1), (0, 0.4 / math.sqrt(0.0625 + 0.01) - 1)),
+        (0.2 + 0.01, 0.5, True),
+        (PEERS * 0.5 - 0.01, 0.5, False),  # each knows more about itself
+        (0.1 - 0.01, 0.1, False),  # no better than chance
+        (0.1 + 0.01, 0.1, True),
     ],
 )
-def test_golden_values_with_answers_that_were_compared(alternatives, p, nu, expected):
-    method = Agreement(doubt=1.25, warmup=2)
-    found = follow(method, HALF, (True, True), transfer=(p, nu), alternatives=alternatives)
-    assert_close(found, numbers(1, *expected))
+def test_what_makes_peers(fit, own, are_peers):
+    _, state = judge(Agreement(), (0.0, 0.0), (0.1, 0.1), (own, own), [[0.0, fit], [fit, 0.0]])
+    found = state.meetings().peers(numbers(own, own), PEERS)
+    assert found.tolist() == [[False, are_peers], [are_peers, False]]
+
+
+def test_the_last_meetings_count_most():
+    state = Agreement().init(torch.zeros(3, dtype=torch.float64)).meetings()
+    chance = torch.full((2, 2), 0.1, dtype=torch.float64)
+    for p in (0.0, 1.0):
+        state = state.add(p * torch.ones_like(chance), chance)
+    assert_close(state.fit / state.met, torch.full_like(chance, 1 / 1.9))
+    assert_close(state.fit_chance / state.met, chance)
+    again = state.add(torch.ones_like(chance), torch.zeros_like(chance))  # nothing to compare
+    assert_close(again, state)
 
 
 def test_answers_are_compared_until_a_task_is_believed():
-    """The first task is believed at the second update, the second one never, the third has nothing to compare."""
-    method = Agreement(doubt=1.25, warmup=2)
-    state = method.init(torch.zeros(4, dtype=torch.float64))
-    contrasts = torch.stack([numbers(1, 0, 0, 0), numbers(1, 1, 1, 1)])
-    transfer = torch.stack([numbers(0, 0.3, 0.2, 0), numbers(0, 0.2, 0.2, 0)])
-    for _ in range(5):
-        signals = Signals(
-            numbers(1, 1, 1, 1), contrasts=contrasts, transfer=transfer, alternatives=torch.tensor([2, 2, 2, 2])
-        )
-        _, state = method.update(state, signals)
-    five = 1 + 0.9 + 0.9**2 + 0.9**3 + 0.9**4
-    assert_close(state.compared, numbers(1.9, five, 0))
-    assert_close(state.transfer, numbers(1.9 * 0.3, five * 0.2, 0))
-    assert_close(state.chance, numbers(1.9 * 0.2, five * 0.2, 0))
-    assert_close(state.belief, numbers(0.5, 0, 0))
+    """The first task is believed when it is first judged, the second one never, the third has nothing to compare."""
+    _, state = judge(Agreement(warmup=2), (0.3, 0.0, 0.0), (0.1, 0.1, 0.0), (0.5, 0.5, 0.5), updates=5)
+    assert_close(state.compared, numbers(2, 5, 0))
+    assert_close(state.transfer, numbers(2 * 0.3, 0, 0))
+    assert_close(state.chance, numbers(0.2, 0.5, 0))
+    assert_close(state.belief, numbers(1, 0, 0))
     assert state.trained.tolist() == [True, False, False]
-
-
-def test_the_last_comparisons_count_most():
-    found = Comparisons(*torch.zeros(3, 1, dtype=torch.float64))
-    for p in (0.0, 1.0):
-        found = found.add(numbers(p), numbers(0.2), torch.tensor([True]))
-    assert_close(found.means()[0], numbers(1 / 1.9))
-    assert_close(found.means()[1], numbers(0.2))
 
 
 def test_a_belief_does_not_fall_while_half_of_its_evidence_remains():
     """Evidence of 2 gives b = 2 - 1.75 + 0.25; it took 1.75, of which half is 0.875."""
-    z = numbers(1.7, 2.0, 1.8, 0.88, 0.87, 1.7)
+    e = numbers(1.7, 2.0, 1.8, 0.88, 0.87, 1.7)
     judged, b, found = torch.tensor([True]), numbers(0), []
-    for value in z:
+    for value in e:
         b = Agreement(doubt=1.75)._believe(value[None], judged, b)
         found.append(float(b))
     assert found == pytest.approx([0, 0.5, 0.5, 0.5, 0, 0])
@@ -159,62 +185,44 @@ def test_what_cannot_be_asked_counts_in_full():
     assert_close(ask(Agreement(), [(0.0, 0.0)] * 20), numbers(1, 1))
 
 
-def blind(p=(0.0, 0.0), *, sight=0.0, own=0.0, alternatives=(10, 10, 10), updates=9, **settings):
-    """The weights of two competing tasks with these p and nu = 0.1; ``sight`` = p_0 / nu_0.
-
-    The first one answers its own next examples with the correlation ``own``.
-    """
-    method = Agreement(**settings)
-    state = method.init(torch.zeros(3, dtype=torch.float64))
-    contrasts = torch.stack([numbers(1, 0, 0), numbers(1, 1, 1)])
-    transfer = torch.stack([numbers(0.1 * sight, *p), numbers(0.1, 0.1, 0.1)])
-    for i in range(updates):
-        # Later the features know the main labels, which tells nothing.
-        transfer[0, 0] = 0.1 * sight if i == 0 else 9.0
-        signals = Signals(
-            numbers(1, 1, 1),
-            contrasts=contrasts,
-            transfer=transfer,
-            own_transfer=numbers(0, own, 0),
-            alternatives=torch.tensor(alternatives),
-        )
-        weights, state = method.update(state, signals)
-    return weights[1:].tolist()
+def blind(own=(0.1, 0.1), fit=0.0, p=(0.0, 0.0), *, share=1.0, **settings):
+    """The weights of two competing tasks that answer for themselves by ``own`` and for each other by ``fit``."""
+    settings = {"sight": 0.0, "updates": 9, **settings}
+    return judge(Agreement(share=share), p, (0.1, 0.1), own, [[0.0, fit], [fit, 0.0]], **settings)[0]
 
 
-def test_blind_all_tasks_are_on_trial():
-    assert blind() == [1, 1]
-    assert blind(share=3) == [3, 3]
-    assert blind(updates=7) == [0, 0]
-    assert blind((-0.35, 0.1)) == [1, 1]
-    assert blind(updates=8 + TRIAL - 1) == [1, 1]
+def test_blind_all_tasks_are_on_trial_from_the_first_step_on():
+    assert blind(updates=1) == [1, 1]
+    assert blind(updates=1, share=3) == [3, 3]
+    assert blind(updates=TRIAL - 1) == [1, 1]
+    assert blind(p=(-0.35, 0.5)) == [1, 1]
 
 
-def test_what_passes_the_trial_keeps_its_weight_and_all_else_is_off():
-    """With ten answers z = (1 - 4 / 9) p / nu."""
-    p = PASSED / (1 - 4 / 9) * 0.1
-    for updates in (8 + TRIAL, 8 + TRIAL + 20):
-        assert blind((p + 0.01, p - 0.01), updates=updates) == [1, 0]
-        assert blind((p + 0.01, p + 0.01), updates=updates, share=3) == [3, 3]
-        assert blind((p - 0.01, -0.3), updates=updates) == [0, 0]
+def test_a_trial_ends_when_features_answer_for_a_task():
+    """Tasks that are peers by then keep their weight; all others are off for good, whatever their answers are."""
+    before = sum(0.9**n for n in range(1, 10))
+    mean = (0.1 * before + 0.9) / (before + 1)  # of the first ten updates, which is above SEEN
+    for updates in (10, 40):
+        assert blind(fit=PASSED * mean + 0.01, updates=updates, then_own=(0.9, 0.9)) == [1, 1]
+        assert blind(fit=PASSED * mean - 0.01, p=(0.9, 0.9), updates=updates, then_own=(0.9, 0.9)) == [0, 0]
+    assert blind(fit=0.9, updates=10, then_own=(0.15, 0.15)) == [1, 1]
 
 
-def test_a_trial_forgets_the_samples_before_it_and_counts_the_last_ones_most():
-    method = Agreement(warmup=2)
-    state = method.init(torch.zeros(2, dtype=torch.float64))
-    for cosine in (-1.0, -1.0, 0.2, 0.6):
-        signals = Signals(
-            numbers(1, 1),
-            contrasts=torch.stack([numbers(4, 4 * cosine), numbers(4, 4)]),
-            transfer=torch.stack([numbers(0, 0), numbers(0.1, 0.1)]),
-            own_transfer=numbers(0, 0),
-            alternatives=torch.tensor([10, 10]),
-        )
-        _, state = method.update(state, signals)
-    assert bool(state.on_trial)
-    assert not bool(state.trained)
-    assert_close(state.times, numbers(2))
-    assert_close(state.samples().mean(), numbers((0.9 * 0.2 + 0.6) / 1.9))
+def test_a_trial_ends_in_any_case():
+    assert blind((0.15, 0.15), 0.12, updates=TRIAL + 1) == [1, 1]
+    assert blind((0.15, 0.15), 0.08, p=(0.9, 0.9), updates=TRIAL + 1) == [0, 0]
+
+
+def test_features_that_see_at_once_are_not_blind():
+    """The trial ends with the warm-up, and answers are compared from then on."""
+    sees, blind_features = (SEEN + 0.01,) * 2, (SEEN - 0.01,) * 2
+    assert blind(sees, p=(0.9, 0.0), updates=7) == [1, 1]
+    assert blind(sees, p=(0.9, 0.0), updates=8) == [1, 0]
+    assert blind(blind_features, p=(0.9, 0.0), updates=8) == [1, 1]
+
+
+def test_a_task_without_another_is_not_put_on_trial():
+    assert judge(Agreement(), (0.0,), (0.1,), (0.1,), sight=0.0)[0] == [0]
 
 
 def test_main_examples_that_agree_with_one_another_can_judge():
@@ -222,65 +230,32 @@ def test_main_examples_that_agree_with_one_another_can_judge():
     assert blind(sight=BLIND + 0.01) == [0, 0]
 
 
-def test_what_is_sure_is_sure_for_the_blind_too():
-    p = SURE / (1 - 4 / 9) * 0.1
-    assert blind((p + 0.01, 0)) == [1, 0]
-    assert blind((p - 0.01, 0)) == [1, 1]
-
-
-def test_features_that_answer_for_a_task_are_not_blind():
-    assert blind(own=SEEN - 0.01) == [1, 1]
-    assert blind(own=SEEN + 0.01) == [0, 0]
-
-
 def test_of_two_answers_nothing_is_put_on_trial():
-    assert blind(alternatives=(2, 2, 2)) == [0, 0]
+    assert blind(alternatives=2) == [0, 0]
 
 
 def test_only_tasks_that_ask_the_same_are_put_on_trial():
     """A squared error on the outputs of a classifier may be tiny: brought to the size of the main loss, it explodes."""
-    assert blind(alternatives=(10, 2, 10)) == [0, 1]
     torch.manual_seed(0)
     net = nn.Linear(4, 3)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    reweighter = Reweighter(tasks=["views"], shared=net)
+    reweighter = Reweighter(tasks=["views", "again"], shared=net)
     for _ in range(60):
         x, y = torch.randn(6, 4), torch.randint(0, 3, (6,))
         optimizer.zero_grad()
-        reweighter(F.cross_entropy(net(x), y), {"views": (net(x) - net(x + 0.01)).square().mean()}).backward()
+        aux = {name: (net(x) - net(x + 0.01)).square().mean() for name in ("views", "again")}
+        reweighter(F.cross_entropy(net(x), y), aux).backward()
         optimizer.step()
-    assert reweighter._memory.trust.tolist() == [0]
+    assert reweighter._memory.trust.tolist() == [0, 0]
 
 
-def test_without_contrasts_what_is_known_of_a_task_stays():
-    """Main labels that are known by heart to the last digit have no contrast, and other gradients tell less."""
-    method = Agreement(doubt=1.25, warmup=2)
-    state = method.init(torch.zeros(2, dtype=torch.float64))
-    contrasts, transfer = numbers(1, 0, 1, 1).reshape(2, 2), numbers(0, 0.3, 0, 0.2).reshape(2, 2)
-    for _ in range(2):
-        signals = Signals(numbers(1, 1), contrasts=contrasts, transfer=transfer, alternatives=torch.tensor([2, 2]))
-        before, state = method.update(state, signals)
-    assert_close(before, numbers(1, 0.5))
-    for _ in range(20):
-        weights, after = method.update(state, Signals(numbers(1, 1), numbers(1, -1)[None]))
-        assert_close(weights, before)
-    assert_close(after.samples().times, state.samples().times)
-
-
-def test_without_contrasts_twice_as_many_samples_are_needed():
-    method = Agreement(doubt=0.5, warmup=3)
-    assert_close(follow(method, [*HALF, (1, 1)], (True, True), direct=False), numbers(1, 0, 0))
-    # m = 4 / 6 and e^2 = (1 - 4 / 9) / 5 = 1 / 9 for the second task: m / e = 2.
-    assert_close(follow(method, [*HALF, (1, 1), (1, 1)], (True, True), direct=False), numbers(1, 0.5, 0.5))
-
-
-def test_a_contrast_without_length_is_no_sample():
-    state = Agreement().init(torch.zeros(3, dtype=torch.float64))
-    contrasts = torch.stack([numbers(4, 3, 0), numbers(4, 9, 0)])
-    signals = Signals(numbers(1, 1, 1), numbers(4, 1, 1)[None], contrasts=contrasts)
-    _, after = Agreement().update(state, signals)
-    assert_close(after.values, numbers(2 * 0.5, 0))
-    assert_close(after.times, numbers(1, 0))
+def test_what_is_known_by_answers_stays_without_them():
+    """Batches with some of the tasks each, for example, have no answers; gradients tell less."""
+    _, state = judge(Agreement(), (0.3, 0.0), (0.1, 0.1), (0.5, 0.5))
+    for _ in range(40):
+        signals = Signals(numbers(1, 1, 1), numbers(1, -1, 1)[None])
+        weights, state = Agreement().update(state, signals)
+    assert weights.tolist() == [1, 1, 0]
 
 
 @pytest.mark.parametrize("signs", [(1, 1, 1, 1), (1, -1, -1, 1)])
@@ -317,29 +292,16 @@ def test_samples_compare_a_task_with_the_others():
         assert_close(after.values, math.sqrt(2) * numbers(0.6, 0.8))
 
 
-def test_samples_count_by_the_length_of_the_main_gradient():
-    samples = Samples(*torch.zeros(5, 1, dtype=torch.float64))
-    for r, w in ((1, 1), (1, 1), (-1, 0.5), (-1, 0.5)):
-        samples = samples.add(numbers(r), numbers(w))
-    assert_close(samples.times, numbers(4))
-    assert_close(samples.number(), numbers(3**2 / 2.5))
-    assert_close(samples.mean(), numbers(1 / 3))
-    assert_close(samples.standard_error(), numbers(math.sqrt((1 - 1 / 9) / (3.6 - 1))))
-    # Through the method, with d = 0.1: what counts is the ratio of the importances.
-    weights = follow(Agreement(warmup=4, doubt=0.1), [(1,), (1,), (-1,), (-1,)], (True,), lengths=(4, 4, 2, 2))
-    assert_close(weights, numbers(1, float(samples.mean() / samples.standard_error()) - 0.1 + 0.25))
-
-
 def test_labels_learned_in_a_few_steps_do_not_keep_the_tasks_off():
     """As on features of a pretrained network: three samples count, all later ones weigh next to nothing."""
-    rows, lengths = [(1, -1)] * 8, (1, 1, 1, *[1e-6] * 5)
-    assert_close(follow(Agreement(), rows[:7], (True, True), lengths[:7]), numbers(1, 0, 0))
+    rows, lengths = [(1, -1)] * 16, (1, 1, 1, *[1e-6] * 13)
+    assert_close(follow(Agreement(), rows[:15], (True, True), lengths[:15]), numbers(1, 0, 0))
     assert_close(follow(Agreement(), rows, (True, True), lengths), numbers(1, 1, 0))
 
 
-@pytest.mark.parametrize(("same_outputs", "expected"), [(True, [0] * 7 + [1, 1]), (False, [1] * 9)])
+@pytest.mark.parametrize(("same_outputs", "expected"), [(True, [0] * 15 + [1, 1]), (False, [1] * 17)])
 def test_competing_tasks_count_only_after_the_warmup(same_outputs, expected):
-    assert [float(follow(Agreement(), [(1,)] * n, (same_outputs,))[1]) for n in range(1, 10)] == expected
+    assert [float(follow(Agreement(), [(1,)] * n, (same_outputs,))[1]) for n in range(1, 18)] == expected
 
 
 def test_equal_weights_hold_until_gradients_are_compared():
@@ -349,8 +311,9 @@ def test_equal_weights_hold_until_gradients_are_compared():
 def test_what_only_steers_leaves_the_sources_their_equal_weights_until_one_is_proven():
     """Otherwise nothing would be trained at all."""
     net = Net(["a", "b"])
-    reweighter = Reweighter(Agreement(doubt=1.25), ["a", "b"], net.trunk, train_on_main=False)
-    for answers, expected in ((net.y["main"], {"a": 0.5, "b": 0.5}),) * 7 + ((net.y["main"], None),):
+    reweighter = Reweighter(Agreement(), ["a", "b"], net.trunk, train_on_main=False)
+    answers = net.x.sum(1, keepdim=True)
+    for expected in [{"a": 0.5, "b": 0.5}] * 7 + [None]:
         outputs = net.heads["main"](net.trunk(net.x))
         main, same, other = (F.mse_loss(outputs, y) for y in (answers, answers + 0.1, -answers))
         reweighter(main, {"a": same, "b": other})
@@ -473,8 +436,8 @@ class TwoKinds(Net):
     def __init__(self, factors=None, common=1.0):
         torch.manual_seed(0)
         super().__init__()
-        helps, misleads = self.y["main"] + 0.5 * self.y["a"], -self.y["main"]
-        self.y |= {"a": helps, "b": misleads}
+        y = self.x.sum(1, keepdim=True)
+        self.y |= {"main": y, "a": y + 0.5 * self.y["a"], "b": -y}
         self.factors, self.common = {"main": 1.0, **dict.fromkeys(TASKS, 1.0), **(factors or {})}, common
 
     def losses(self):

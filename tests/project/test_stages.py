@@ -65,7 +65,7 @@ ORDER = {
         "auto",
         "measure",
     ],
-    "arml.methods": ["_simplex", "_adam", "_evidence", "base", "arml", "agreement"],
+    "arml.methods": ["_simplex", "_adam", "_evidence", "_trial", "base", "arml", "agreement"],
     "arml.lab": [
         "data",
         "models",

@@ -14,7 +14,9 @@ and the standard deviation
 Answers are read from what a loss wants of the outputs: a classifier raises the output of the answer and lowers all
 others. p is honest only for a task that the network has not been trained on: else features carry the answers.
 
-The same question about the main task itself: do alike rows have alike answers? See :func:`associate`.
+The same regressions answer the rows of the other tasks, which have many labels: two tasks with the same answers fit
+each other, even where few main labels cannot tell, and whether they are trained on or not. And the same question about
+the main task itself: do alike rows have alike answers? See :func:`associate`.
 """
 
 from collections.abc import Mapping, Sequence

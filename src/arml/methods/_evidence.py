@@ -8,6 +8,8 @@ from torch import Tensor
 
 FADING = 0.9
 """What is seen of a task's own answers, and of two tasks' answers for each other, counts this much one update later."""
+SEEN = 0.2
+"""Features that answer the next examples of a task with this correlation know something about it."""
 LEAST = 0.02
 """No task is taken to answer its own examples with less than this correlation: it is measured with an error."""
 

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from arml.gradients.signals import Signals
-from arml.methods._evidence import FADING, Comparisons, Meetings, Samples, log_odds, not_zero
+from arml.methods._evidence import FADING, SEEN, Comparisons, Meetings, Samples, log_odds, not_zero
+from arml.methods._trial import Trial
 from arml.methods.base import (
     Method,
     Needs,
@@ -29,34 +30,6 @@ PRIOR = 4
 """So many samples say that all tasks with a head of their own are equally related to the main one, and learnable."""
 PEERS = 0.4
 """Tasks are peers if they answer each other's examples with this share of the correlation on their own."""
-PASSED = 0.6
-"""The same, after a trial: what is trained on looks alike."""
-BLIND = 1.0
-"""Main examples that agree with one another by fewer standard deviations than this may tell nothing about any task."""
-SEEN = 0.2
-"""Features that answer the next examples of a task with this correlation know something about it."""
-TRIAL = 48
-"""Updates of the longest trial."""
-
-
-class Trial(NamedTuple):
-    """What follows where main examples cannot judge tasks."""
-
-    sight: Tensor
-    """How many standard deviations the main examples agreed with one another by at first; infinite: not known."""
-    trust: Tensor
-    """[K]: 1 for competing tasks that are on trial, or have passed it."""
-    running: Tensor
-    """A bool: whether tasks are on trial."""
-
-    def begin(self, sight: Tensor, alike: Tensor) -> "Trial":
-        """Decides, when ``sight`` is known, whether the tasks ``alike`` [K] are put on trial; one has no peers."""
-        blind = bool(sight < BLIND) and int(alike.sum()) > 1
-        return Trial(sight, alike.to(self.trust) * blind, torch.full_like(self.running, blind))
-
-    def end(self, passed: Tensor) -> "Trial":
-        """The tasks ``passed`` [K] stay as they are, all others are off."""
-        return self._replace(trust=self.trust * passed, running=torch.zeros_like(self.running))
 
 
 class AgreementMemory(NamedTuple):
@@ -144,12 +117,12 @@ class Agreement(Method[AgreementMemory]):
     **Blind.** Where even the main examples do not agree with one another, because the features of a network at its
     start know nothing about such data, no task can be judged by them; but then the main task alone does hardly better
     than chance, there is little to lose, and features have to be learned from somewhere. If :math:`p_0 / \nu_0` of the
-    main examples (:func:`arml.gradients.transfer.associate`) is below :data:`BLIND` at the first update, two or more
-    competing tasks with as many answers are put on trial: each has :math:`\alpha_k = s`. The trial ends when a task
-    answers its own next examples with :data:`SEEN`, or after :data:`TRIAL` updates. Tasks with a peer (by
-    :data:`PASSED`) keep this weight then, and all others are off for good. If features see by the end of the warm-up,
-    they were not blind: nothing has passed, and tasks are judged as above. Of two answers the wrong one is worse than
-    chance, so there this rule does not hold.
+    main examples (:func:`arml.gradients.transfer.associate`) is below 1 at the first update, two or more competing
+    tasks with as many answers are put on trial (:mod:`arml.methods._trial`): each has :math:`\alpha_k = s`. The trial
+    ends when a task answers its own next examples with :data:`SEEN`, or 40 updates after the warm-up. Tasks with a peer,
+    by 0.6 of :math:`\sqrt{o_j o_k}` this time, keep this weight then, and all others are off for good. If features see
+    by the end of the warm-up, they were not blind: nothing has passed, and tasks are judged as above. Of two answers
+    the wrong one is worse than chance, so there this rule does not hold.
 
     A task with a head of its own shapes common features only, and no sign of agreement speaks for or against it: with
     its head mirrored it would teach the same features, and every sign would be another. What counts is how much of the
@@ -240,7 +213,11 @@ class Agreement(Method[AgreementMemory]):
         answered, asked = _answered(state, signals)
         own = answered / asked.clamp(min=1)
         meetings = state.meetings() if signals.peers is None else state.meetings().add(*signals.peers.to(own))
-        trial = _continue_trial(state, signals, competes, samples.times, own, meetings, self.warmup)
+        trial, sight = state.trial(), _sight(state, signals)
+        if bool(trial.running):
+            trial = trial.proceed(own, meetings, int(samples.times.max()) - self.warmup)
+        elif sight is not None:
+            trial = trial.begin(sight, competes & _asks_alike(signals))
         tried = competes & state.on_trial & (samples.times > self.warmup)
         comparisons = _compare(state, signals, unknown=~(state.trained | tried | trial.running))
         compared = comparisons.compared > 0
@@ -277,28 +254,6 @@ def _weigh(comparisons: Comparisons, own: Tensor, peers: Tensor) -> Tensor:
     size = group.sum(1)
     together = (group @ part / size for part in (p, nu, own))
     return log_odds(*together) + 2 * size.log()
-
-
-def _continue_trial(
-    state: AgreementMemory,
-    signals: Signals,
-    competes: Tensor,
-    times: Tensor,
-    own: Tensor,
-    meetings: Meetings,
-    warmup: int,
-) -> Trial:
-    """Begins a trial at the first comparison, or ends it once features answer a task's own examples, or never will."""
-    trial, updates = state.trial(), int(times.max())
-    if not bool(trial.running):
-        sight = _sight(state, signals)
-        return trial if sight is None else trial.begin(sight, competes & _asks_alike(signals))
-    sees = bool((own > SEEN).any())
-    if updates < warmup or not (sees or updates >= TRIAL):
-        return trial
-    # Features that see so soon were not blind: tasks are judged as elsewhere.
-    passed = meetings.peers(own, PASSED).any(1) if updates > warmup else torch.zeros_like(competes)
-    return trial.end(passed)
 
 
 def _compare(state: AgreementMemory, signals: Signals, *, unknown: Tensor) -> Comparisons:

@@ -30,6 +30,8 @@ PRIOR = 4
 """So many samples say that all tasks with a head of their own are equally related to the main one, and learnable."""
 PEERS = 0.4
 """Tasks are peers if they answer each other's examples with this share of the correlation on their own."""
+ALIKE = 3
+"""A task that answers its own examples with so many times the correlation of another is not its peer."""
 
 
 class AgreementMemory(NamedTuple):
@@ -98,8 +100,9 @@ class Agreement(Method[AgreementMemory]):
       the updates until the task is first trained on: later the network learns its answers, and they prove nothing.
     - *Does it know its own examples?* :math:`o_k` is the same correlation on its own next ones.
     - *Does it agree with other tasks?* Two competing tasks are **peers** if the answers of each fit the examples of the
-      other better than by chance, and by at least :data:`PEERS` of :math:`\sqrt{o_j o_k}`. Tasks have many labels, so
-      this is soon known; who is wrong in a way of his own agrees with nobody.
+      other better than by chance and by at least :data:`PEERS` of :math:`\sqrt{o_j o_k}`, and if neither knows its own
+      :data:`ALIKE` times as well as the other. Tasks have many labels, so this is soon known; who is wrong in a way of
+      his own agrees with nobody.
 
     A task and its :math:`n_k` peers are right or wrong together: p, :math:`\nu` and o are means over them, and
     who agrees with others is the likelier to be right. With :func:`~arml.methods._evidence.log_odds`,
@@ -119,10 +122,10 @@ class Agreement(Method[AgreementMemory]):
     than chance, there is little to lose, and features have to be learned from somewhere. If :math:`p_0 / \nu_0` of the
     main examples (:func:`arml.gradients.transfer.associate`) is below 1 at the first update, two or more competing
     tasks with as many answers are put on trial (:mod:`arml.methods._trial`): each has :math:`\alpha_k = s`. The trial
-    ends when a task answers its own next examples with :data:`SEEN`, or 40 updates after the warm-up. Tasks with a peer,
-    by 0.6 of :math:`\sqrt{o_j o_k}` this time, keep this weight then, and all others are off for good. If features see
-    by the end of the warm-up, they were not blind: nothing has passed, and tasks are judged as above. Of two answers
-    the wrong one is worse than chance, so there this rule does not hold.
+    ends when a task answers its own next examples with :data:`SEEN`, or 40 updates after the warm-up. Tasks with a
+    peer, by 0.6 of :math:`\sqrt{o_j o_k}` this time, keep this weight then, and all others are off for good. If
+    features see by the end of the warm-up, they were not blind: nothing has passed, and tasks are judged as above. Of
+    two answers the wrong one is worse than chance, so there this rule does not hold.
 
     A task with a head of its own shapes common features only, and no sign of agreement speaks for or against it: with
     its head mirrored it would teach the same features, and every sign would be another. What counts is how much of the
@@ -221,7 +224,11 @@ class Agreement(Method[AgreementMemory]):
         tried = competes & state.on_trial & (samples.times > self.warmup)
         comparisons = _compare(state, signals, unknown=~(state.trained | tried | trial.running))
         compared = comparisons.compared > 0
-        e = torch.where(compared, _weigh(comparisons, own, meetings.peers(own, PEERS) & competes), samples.log_odds())
+        e = torch.where(
+            compared,
+            _weigh(comparisons, own, meetings.peers(own, PEERS) & _know_alike(own) & competes),
+            samples.log_odds(),
+        )
         needed = torch.where(compared, self.warmup, INDIRECT * self.warmup)
         belief = self._believe(e, competes & (samples.times >= needed) & ~trial.running, state.belief)
         shares = torch.where(trial.trust.any(), self.share * trial.trust, self._share_out(belief))
@@ -245,6 +252,14 @@ class Agreement(Method[AgreementMemory]):
         rho = ((PRIOR + relatedness) / (PRIOR + samples.times)).sqrt()
         own = (~competes).to(rho)
         return self.own_head * rho * own.sum() / not_zero((own * rho).sum())
+
+
+def _know_alike(own: Tensor) -> Tensor:
+    """[K, K] of bool: pairs of tasks that answer their own examples about as well as each other.
+
+    What a random task has learned of a few examples seems to fit some right one among many, by chance.
+    """
+    return (ALIKE * own[:, None] > own) & (ALIKE * own > own[:, None])
 
 
 def _weigh(comparisons: Comparisons, own: Tensor, peers: Tensor) -> Tensor:

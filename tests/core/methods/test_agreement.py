@@ -121,6 +121,17 @@ def test_what_makes_peers(fit, own, are_peers):
     assert found.tolist() == [[False, are_peers], [are_peers, False]]
 
 
+def test_a_task_that_knows_nothing_about_itself_is_nobodys_peer():
+    """A random task that fits a right one by chance neither shares its proof nor spoils it."""
+    fit, p, nu = [[0.0, 0.2], [0.2, 0.0]], (0.35, 0.0), (0.1, 0.1)
+    assert (
+        judge(Agreement(), p, nu, (0.5, 0.5 / 3 - 0.01), fit)[0] == judge(Agreement(), p, nu, (0.5, 0.1))[0] == [1, 0]
+    )
+    both = judge(Agreement(), p, nu, (0.5, 0.5 / 3 + 0.01), fit)[0]
+    assert both[0] == both[1] > 0
+    assert judge(Agreement(), p, nu, (0.5, -0.1), fit)[0] == [1, 0]
+
+
 def test_the_last_meetings_count_most():
     state = Agreement().init(torch.zeros(3, dtype=torch.float64)).meetings()
     chance = torch.full((2, 2), 0.1, dtype=torch.float64)

@@ -39,7 +39,6 @@ class Signals(NamedTuple):
     """[1 + K], with transfer: how well the answers of a task fit its own next examples, as a correlation."""
     alternatives: Tensor | None = None
     """[1 + K], with transfer: how many answers of each task exclude each other."""
-
     peers: Tensor | None = None
     """[2, K, K], with transfer: p and nu, how well the answers of two tasks fit each other's examples."""
 

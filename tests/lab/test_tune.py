@@ -11,12 +11,13 @@ from cli.typed import arml
 
 from arml.lab.run_kinds import Domains, MultiLabel, SemiSupervised
 from arml.lab.sweep import Outcome
-from arml.lab.tune import Trial, choose_best, group_lines, search, uses
+from arml.lab.tune import Space, Trial, choose_best, group_lines, search, uses
 from arml.lab.tuned import Tuned, TunedLine, apply_tuned, read_tuned, write_tuned
 
 pytest.importorskip("optuna")
 ARML, UNIFORM = SemiSupervised(method="arml"), SemiSupervised(method="uniform")
 RANGES = {"lr": (1e-4, 1e-1), "weight_lr": (1e-3, 1.0), "aux_scale": (0.1, 10.0)}
+SPACE = Space(RANGES)
 
 
 class MadeRuns:
@@ -41,7 +42,7 @@ class MadeRuns:
 
 def test_every_line_gets_the_same_effort_and_the_first_trial_is_the_line_itself(tmp_path):
     lines, train_all = [[replace(run, seed=seed) for seed in range(2)] for run in (ARML, UNIFORM)], MadeRuns(tmp_path)
-    trials = search(lines, RANGES, 5, train_all)
+    trials = search(lines, SPACE, 5, train_all)
     assert [len(tried) for tried in trials] == [5, 5]
     assert len(train_all.trained) == 2 * 5 * 2
     assert trials[0][0].values == {}
@@ -53,27 +54,25 @@ def test_every_line_gets_the_same_effort_and_the_first_trial_is_the_line_itself(
 
 
 def test_the_same_call_proposes_the_same(tmp_path):
-    first = search([[ARML], [UNIFORM]], RANGES, 4, MadeRuns(tmp_path / "a"))
-    assert search([[ARML], [UNIFORM]], RANGES, 4, MadeRuns(tmp_path / "b")) == first
+    first = search([[ARML], [UNIFORM]], SPACE, 4, MadeRuns(tmp_path / "a"))
+    assert search([[ARML], [UNIFORM]], SPACE, 4, MadeRuns(tmp_path / "b")) == first
     assert first[0][1].values["lr"] != first[1][1].values["lr"], "lines are searched on their own"
 
 
 def test_validation_alone_decides(tmp_path):
-    (trials,) = search([[ARML]], RANGES, 6, MadeRuns(tmp_path))
-    best = choose_best([ARML], trials)
-    assert best is not None
+    (trials,) = search([[ARML]], SPACE, 6, MadeRuns(tmp_path))
+    (best,) = choose_best([ARML], trials)
     distances = {abs(math.log10(trial.values.get("lr", 0.003)) + 2) for trial in trials}
     assert abs(math.log10(best.values.get("lr", 0.003)) + 2) == min(distances)
     assert (best.learner, best.method, best.trials) == ("s4l", "arml", 6)
 
 
 def test_failing_settings_are_not_chosen(tmp_path):
-    (trials,) = search([[ARML]], {"lr": (1e-4, 1e-1)}, 6, MadeRuns(tmp_path, failing=0.008))
+    (trials,) = search([[ARML]], Space({"lr": (1e-4, 1e-1)}), 6, MadeRuns(tmp_path, failing=0.008))
     assert any(math.isinf(trial.score) for trial in trials)
-    best = choose_best([ARML], trials)
-    assert best is not None
+    (best,) = choose_best([ARML], trials)
     assert best.values.get("lr", ARML.lr) <= 0.008
-    assert choose_best([ARML], [Trial({}, math.inf)]) is None
+    assert choose_best([ARML], [Trial({}, math.inf)]) == []
 
 
 def test_fields_that_make_no_difference_are_not_searched():
@@ -83,22 +82,38 @@ def test_fields_that_make_no_difference_are_not_searched():
     assert uses(MultiLabel(method="gated_arml"), "weight_lr")
 
 
+def test_lines_can_share_one_setting_which_their_mean_decides(tmp_path):
+    supervised = SemiSupervised(learner="supervised", method="uniform")
+    runs, train_all = [ARML, UNIFORM, supervised], MadeRuns(tmp_path)
+    space = Space({"lr": (1e-4, 1e-1), "weight_lr": (1e-3, 1.0)}, {"network": ("small-8", "small-16"), "steps": (3, 5)})
+    (trials,) = search([runs], space, 5, train_all)
+    assert len(train_all.trained) == 5 * 3
+    for trial, number in zip(trials[1:], range(3, 15, 3), strict=True):
+        arml, uniform, alone = train_all.trained[number : number + 3]
+        assert trial.values["network"] in ("small-8", "small-16")
+        assert (arml.network, arml.steps, arml.lr) == tuple(trial.values[name] for name in ("network", "steps", "lr"))
+        assert (arml.network, arml.steps, arml.lr) == (uniform.network, uniform.steps, uniform.lr)
+        assert (arml.weight_lr, uniform.weight_lr, alone.weight_lr) == (trial.values["weight_lr"], None, None)
+    chosen = choose_best(runs, trials)
+    best = min(trials, key=lambda trial: trial.score).values
+    assert [(line.learner, line.method) for line in chosen] == [("s4l", "arml"), ("s4l", "uniform"), ("supervised", "")]
+    assert [line.values.get("lr") for line in chosen] == [best.get("lr")] * 3
+    assert "weight_lr" not in chosen[2].values
+
+
 def test_points_of_a_grid_are_no_lines_of_the_search():
     runs = [replace(run, seed=seed) for seed in range(2) for run in (ARML, UNIFORM, replace(ARML, method="grid-0.5"))]
     assert [[run.seed for run in line] for line in group_lines(runs)] == [[0, 1], [0, 1]]
 
 
 def test_the_file_is_read_back_and_applied_line_by_line(tmp_path):
-    chosen = TunedLine("s4l", "arml", {"lr": 0.01, "weight_lr": 0.5}, 12.5, 8)
+    chosen = TunedLine("s4l", "arml", {"network": "small-8", "steps": 7, "lr": 0.01, "weight_lr": 0.5}, 12.5, 8)
     tuned = Tuned("ssl", "digits", 2, (chosen,))
-    write_tuned(tmp_path / "new" / "settings.toml", tuned, 'arml tune ssl --out "a b"')
+    write_tuned(tmp_path / "new" / "settings.toml", tuned, 'arml tune ssl --out "a b"', ["s4l arml:", "  12.50"])
     assert read_tuned(tmp_path / "new" / "settings.toml") == tuned
     changed = apply_tuned([ARML, UNIFORM, replace(ARML, seed=1)], tuned)
-    assert changed == [
-        replace(ARML, lr=0.01, weight_lr=0.5),
-        UNIFORM,
-        replace(ARML, lr=0.01, weight_lr=0.5, seed=1),
-    ]
+    expected = replace(ARML, network="small-8", steps=7, lr=0.01, weight_lr=0.5)
+    assert changed == [expected, UNIFORM, replace(expected, seed=1)]
     with pytest.raises(ValueError, match="chosen for ssl; these runs are of mlc"):
         apply_tuned([MultiLabel()], tuned)
 
@@ -110,7 +125,7 @@ def test_the_file_is_read_back_and_applied_line_by_line(tmp_path):
         ("format = 9", "its format is 9"),
         ("format = 1\nsetting = 'ssl'\ndataset = ''\nseeds = 1\nlines = 3", "TypeError"),
         ("not toml", "is no file of settings"),
-        ("format = 1\n[[lines]]\nlearner = 's4l'\nmethod = 'arml'\nlrr = 1", "unknown settings lrr; known: lr"),
+        ("format = 1\n[[lines]]\nlearner = 's4l'\nmethod = 'arml'\nlrr = 1", "unknown settings lrr; known: network, steps, lr"),
     ],
 )
 def test_a_wrong_file_is_one_clear_error(tmp_path, text, said):
@@ -136,7 +151,7 @@ def test_a_search_from_the_command_line_feeds_a_comparison(tmp_path):
     options = ["--seeds", "1", "--trials", "2", "--settings", str(settings), "--out", str(tmp_path / "runs")]
     found = arml("tune", "mlc", *small, *options)
     assert found.returncode == 0, found.stderr
-    assert "joint uniform: " in found.stdout
+    assert "joint uniform:\n  " in found.stdout
     before = settings.read_text()
     again = arml("tune", "mlc", *small, *options)
     assert again.returncode == 0

@@ -95,7 +95,7 @@ class Compare(Generic[R, T]):
 
 @dataclass(frozen=True)
 class Tune(Generic[R, T]):
-    """Search rate, weight step and auxiliary scale for every learner and method, with the same effort for each."""
+    """Search rate, weight step, auxiliary scale, network and steps, with the same effort for every line."""
 
     run: Annotated[R, tyro.conf.arg(name="")]
     table_lines: Annotated[T, tyro.conf.arg(name="")]
@@ -106,6 +106,12 @@ class Tune(Generic[R, T]):
     """Settings to try per line; the first are those of the preset."""
     seeds: int = 2
     """Runs per setting, with seeds 0, 1, ... The same for all lines."""
+    together: bool = False
+    """One setting for all lines, by their mean score, for what a table has in common; else every line has its own."""
+    networks: tuple[str, ...] = ()
+    """Networks to choose from; none: not searched."""
+    step_counts: tuple[int, ...] = ()
+    """Numbers of steps to choose from; none: not searched."""
     lr_range: tuple[float, float] | None = (3e-4, 3e-2)
     """Least and largest step size of the optimiser; none: not searched."""
     weight_lr_range: tuple[float, float] | None = (1e-3, 1.0)

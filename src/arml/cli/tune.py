@@ -17,21 +17,24 @@ from arml.lab.build.settings import check_data
 from arml.lab.run import Run
 from arml.lab.runs_root import open_root
 from arml.lab.sweep import Outcome
-from arml.lab.tune import Ranges, choose_best, group_lines, import_optuna, search
-from arml.lab.tuned import Tuned, TunedLine, write_tuned
+from arml.lab.tune import Space, Trial, choose_best, group_lines, import_optuna, search
+from arml.lab.tuned import Tuned, Value, line_key, write_tuned
 
 
 def run_tune(command: Tune[Run, Any], console: Console) -> int:
     """Searches, shows what was chosen and writes it; returns 1 if a run failed."""
     check_at_least_one("--trials", command.trials)
     check_at_least_one("--seeds", command.seeds)
-    ranges, engine = _ranges(command), choose_engine(command.engine)
+    space, engine = _space(command), choose_engine(command.engine)
     import_optuna()  # a missing package shows before anything runs
     base = complete(command.run)
     lines = group_lines(command.table_lines.runs(base, command.seeds))
+    everything = [run for runs in lines for run in runs]
     with plain_warnings(console), count_bar("reading data", console) as count:
-        check_data([run for runs in lines for run in runs], Folders(command.data_dir, _cache(command)), count)
-    say(console, f"{len(lines)} lines, {command.trials} settings each, {command.seeds} seeds. Validation decides.")
+        check_data(everything, Folders(command.data_dir, _cache(command)), count)
+    effort = f"{command.trials} settings {'for all of them' if command.together else 'each'}, {command.seeds} seeds"
+    say(console, f"{len(lines)} lines, {effort}. Validation decides.")
+    groups = [everything] if command.together else lines
     outcomes: list[Outcome] = []
 
     def train_all(runs: Sequence[Run]) -> list[Outcome]:
@@ -40,13 +43,12 @@ def run_tune(command: Tune[Run, Any], console: Console) -> int:
         )
         return found
 
-    trials = search(lines, ranges, command.trials, train_all)
-    chosen = [choose_best(runs, tried) for runs, tried in zip(lines, trials, strict=True)]
-    for line, tried in zip(chosen, trials, strict=True):
-        if line is not None:
-            say(console, _describe(line, tried[0].score))
-    tuned = Tuned(base.setting, base.subject().dataset, command.seeds, tuple(line for line in chosen if line))
-    write_tuned(command.settings, tuned, shlex.join(["arml", *sys.argv[1:]]))
+    results = [*zip(groups, search(groups, space, command.trials, train_all), strict=True)]
+    chosen = tuple(line for runs, trials in results for line in choose_best(runs, trials))
+    tried = [text for runs, trials in results for text in _describe(runs, trials)]
+    say(console, *tried)
+    tuned = Tuned(base.setting, base.subject().dataset, command.seeds, chosen)
+    write_tuned(command.settings, tuned, shlex.join(["arml", *sys.argv[1:]]), tried)
     say(console, f"settings in {command.settings}; use them: arml compare {base.setting} --settings {command.settings}")
     return report_failures(outcomes, console)
 
@@ -55,7 +57,7 @@ def _cache(command: Tune[Run, Any]) -> Path:
     return open_root(command.out).local / "cache"
 
 
-def _ranges(command: Tune[Run, Any]) -> Ranges:
+def _space(command: Tune[Run, Any]) -> Space:
     given = {
         "lr": command.lr_range,
         "weight_lr": command.weight_lr_range,
@@ -65,10 +67,22 @@ def _ranges(command: Tune[Run, Any]) -> Ranges:
         if values is not None and not 0 < values[0] <= values[1] < float("inf"):
             option = f"--{name.replace('_', '-')}-range"
             raise ValueError(f"{option} takes two positive numbers, the least first. Got {values[0]:g} {values[1]:g}.")
-    return {name: values for name, values in given.items() if values is not None}
+    for count in command.step_counts:
+        check_at_least_one("--step-counts", count)
+    ranges = {name: values for name, values in given.items() if values is not None}
+    choices: dict[str, tuple[Value, ...]] = {"network": command.networks, "steps": command.step_counts}
+    return Space(ranges, {name: values for name, values in choices.items() if values})
 
 
-def _describe(line: TunedLine, first: float) -> str:
-    values = ", ".join(f"{name} {value:.3g}" for name, value in line.values.items()) or "as the preset has it"
-    names = " ".join(word for word in (line.learner, line.method) if word)
-    return f"{names}: {values} (score on validation {line.score:.2f}, of the preset {first:.2f})"
+def _describe(runs: Sequence[Run], trials: Sequence[Trial]) -> list[str]:
+    """What was tried, the best first."""
+    lines = ", ".join(" ".join(filter(None, key)) for key in dict.fromkeys(line_key(run) for run in runs))
+    ordered = sorted(trials, key=lambda trial: trial.score)
+    return [f"{lines}:", *(f"  {trial.score:.2f} on validation: {_words(trial)}" for trial in ordered)]
+
+
+def _words(trial: Trial) -> str:
+    words = (
+        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in trial.values.items()
+    )
+    return ", ".join(words) or "as the preset has it"

@@ -1,48 +1,57 @@
-"""A search for settings with the same effort for every line of a table. Only validation examples decide."""
+"""A search for settings, with the same effort for every line of a table or for all together. Validation decides."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from arml.lab.build.components import takes_step_size
 from arml.lab.run import Run
 from arml.lab.run_folder import RECORD
 from arml.lab.sweep import Outcome
 from arml.lab.trace import read, result
-from arml.lab.tuned import TunedLine, change, line_key
+from arml.lab.tuned import TunedLine, Value, change, line_key
 
 TrainAll = Callable[[Sequence[Run]], Sequence[Outcome]]
 """Trains runs, each once: those that are finished are not repeated."""
-Ranges = Mapping[str, tuple[float, float]]
-"""The least and the largest value of each field that is searched."""
+
+
+class Space(NamedTuple):
+    """What is searched."""
+
+    ranges: Mapping[str, tuple[float, float]]
+    """The least and the largest value of fields that are numbers."""
+    choices: Mapping[str, Sequence[Value]] = MappingProxyType({})
+    """The values that other fields may have."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One choice of settings for a line, and how good it was."""
+    """One choice of settings for a group of runs, and how good it was."""
 
-    values: dict[str, float]
-    """Empty: the settings that the line came with."""
+    values: dict[str, Value]
+    """Empty: the settings that the runs came with."""
     score: float
-    """Mean over the runs of the line, on validation examples; infinite if one of them failed."""
+    """Mean over the runs, on validation examples; infinite if one of them failed."""
 
 
-def search(lines: Sequence[Sequence[Run]], ranges: Ranges, trials: int, train_all: TrainAll) -> list[list[Trial]]:
-    """Tries ``trials`` settings for every line; the first are those that the line came with.
+def search(groups: Sequence[Sequence[Run]], space: Space, trials: int, train_all: TrainAll) -> list[list[Trial]]:
+    """Tries ``trials`` settings for every group of runs; the first are those that the runs came with.
 
-    All lines take their next trial at the same time, so that many runs are in progress. Proposals are those of
-    Optuna's TPE sampler, seeded by the number of the line: the same call proposes the same, and finished runs are not
+    All groups take their next trial at the same time, so that many runs are in progress. Proposals are those of
+    Optuna's TPE sampler, seeded by the number of the group: the same call proposes the same, and finished runs are not
     repeated.
 
     Args:
-        lines: the runs of each line, one for each seed, data set and number of labels.
-        ranges: what to search; fields that a line does not use are left out of its search.
-        trials: number of settings per line.
+        groups: the runs that share a setting: those of a line, one for each seed, data set and number of labels, or
+            those of all lines together.
+        space: what to search; fields that a group does not use are left out of its search.
+        trials: number of settings per group.
         train_all: trains runs.
     """
-    searches = [_LineSearch(runs, ranges, number) for number, runs in enumerate(lines)]
+    searches = [_GroupSearch(runs, space, number) for number, runs in enumerate(groups)]
     for _ in range(trials):
         proposed = [one.propose() for one in searches]
         outcomes = {outcome.run: outcome for outcome in train_all([run for runs in proposed for run in runs])}
@@ -60,35 +69,36 @@ def group_lines(runs: Sequence[Run]) -> list[list[Run]]:
     return list(found.values())
 
 
-def choose_best(runs: Sequence[Run], trials: Sequence[Trial]) -> TunedLine | None:
-    """The trial with the least score, the earliest on a tie; ``None`` if all have failed."""
+def choose_best(runs: Sequence[Run], trials: Sequence[Trial]) -> list[TunedLine]:
+    """For every line among ``runs`` the trial with the least score, the earliest on a tie; none if all have failed."""
     best = min(trials, key=lambda trial: trial.score)
     if not math.isfinite(best.score):
-        return None
-    return TunedLine(*line_key(runs[0]), best.values, best.score, len(trials))
+        return []
+    lines = {line_key(run): run for run in runs}
+    return [TunedLine(*key, _used(run, best.values), best.score, len(trials)) for key, run in lines.items()]
 
 
-class _LineSearch:
-    """The search for one line."""
+class _GroupSearch:
+    """The search for one group of runs."""
 
-    def __init__(self, runs: Sequence[Run], ranges: Ranges, number: int) -> None:
+    def __init__(self, runs: Sequence[Run], space: Space, number: int) -> None:
         optuna = import_optuna()
         self.trials: list[Trial] = []
-        self._runs, self._values = runs, dict[str, float]()
-        self._space = {
-            name: optuna.distributions.FloatDistribution(low, high, log=True)
-            for name, (low, high) in ranges.items()
-            if uses(runs[0], name)
+        self._runs, self._values = runs, dict[str, Value]()
+        known = {
+            **{name: optuna.distributions.CategoricalDistribution(some) for name, some in space.choices.items()},
+            **{name: optuna.distributions.FloatDistribution(*ends, log=True) for name, ends in space.ranges.items()},
         }
+        self._space = {name: each for name, each in known.items() if any(uses(run, name) for run in runs)}
         self._study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=number))
         self._asked: Any = None
 
     def propose(self) -> list[Run]:
-        """The runs of the next trial. The first one, and all where there is nothing to search, are the line itself."""
+        """The runs of the next trial. The first ones, and all where there is nothing to search, are those given."""
         if self.trials and self._space:
             self._asked = self._study.ask(self._space)
             self._values = dict(self._asked.params)
-        return [change(run, self._values) for run in self._runs]
+        return [change(run, _used(run, self._values)) for run in self._runs]
 
     def learn(self, score: float) -> None:
         """Keeps the result of the proposed trial; the sampler learns from those that did not fail."""
@@ -101,10 +111,14 @@ class _LineSearch:
 
 def uses(run: Run, name: str) -> bool:
     """Whether a field makes a difference to a run: some learners have no auxiliary losses, some methods no step."""
-    if name == "lr":
+    if name in ("network", "steps", "lr"):
         return True
     weighted = bool(run.line().method)
     return weighted and (name != "weight_lr" or takes_step_size(run))
+
+
+def _used(run: Run, values: Mapping[str, Value]) -> dict[str, Value]:
+    return {name: value for name, value in values.items() if uses(run, name)}
 
 
 def _score(outcome: Outcome) -> float:

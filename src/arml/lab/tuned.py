@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,8 +10,15 @@ from typing import Any, TypeVar
 from arml.lab.run import Run
 
 FORMAT = 1
-SEARCHED = ("lr", "weight_lr", "aux_scale")
-"""Fields of a run that may be searched."""
+Value = float | str
+SEARCHED: dict[str, Callable[[Any], Value]] = {
+    "network": str,
+    "steps": int,
+    "lr": float,
+    "weight_lr": float,
+    "aux_scale": float,
+}
+"""Fields of a run that may be searched, and what their values are."""
 R = TypeVar("R", bound=Run)
 
 
@@ -21,7 +28,7 @@ class TunedLine:
 
     learner: str
     method: str
-    values: dict[str, float]
+    values: dict[str, Value]
     """Values of ``SEARCHED`` fields; fields that are missing keep the value of the preset."""
     score: float
     """Mean over seeds of what networks are chosen by on validation examples. Less is better."""
@@ -38,10 +45,11 @@ class Tuned:
     lines: tuple[TunedLine, ...]
 
 
-def write_tuned(path: Path, tuned: Tuned, command: str) -> None:
-    """Writes the file, which is TOML. ``command`` says how to make it again."""
+def write_tuned(path: Path, tuned: Tuned, command: str, tried: Sequence[str] = ()) -> None:
+    """Writes the file, which is TOML. ``command`` says how to make it again, ``tried`` what else could be chosen."""
     about = {"format": FORMAT, "setting": tuned.setting, "dataset": tuned.dataset, "seeds": tuned.seeds}
-    blocks = [f"# Chosen on validation examples by: {command}\n" + _pairs(about)]
+    remarks = [f"Chosen on validation examples by: {command}", *tried]
+    blocks = ["".join(f"# {remark}\n" for remark in remarks) + _pairs(about)]
     for line in tuned.lines:
         named = {"learner": line.learner, "method": line.method, **line.values}
         blocks.append("[[lines]]\n" + _pairs({**named, "score": line.score, "trials": line.trials}))
@@ -71,7 +79,7 @@ def _read_line(line: dict[str, Any]) -> TunedLine:
     unknown = set(line) - {"learner", "method", "score", "trials", *SEARCHED}
     if unknown:
         raise ValueError(f"unknown settings {', '.join(sorted(unknown))}; known: {', '.join(SEARCHED)}")
-    values = {name: float(line[name]) for name in SEARCHED if name in line}
+    values = {name: kind(line[name]) for name, kind in SEARCHED.items() if name in line}
     return TunedLine(
         str(line["learner"]), str(line["method"]), values, float(line.get("score", 0)), int(line.get("trials", 0))
     )
@@ -86,7 +94,7 @@ def apply_tuned(runs: Sequence[R], tuned: Tuned) -> list[R]:
     return [change(run, values.get(line_key(run), {})) for run in runs]
 
 
-def change(run: R, values: Mapping[str, float]) -> R:
+def change(run: R, values: Mapping[str, Value]) -> R:
     """``run`` with other values of some fields."""
     fields: dict[str, Any] = dict(values)
     return replace(run, **fields)

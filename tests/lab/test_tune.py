@@ -125,7 +125,10 @@ def test_the_file_is_read_back_and_applied_line_by_line(tmp_path):
         ("format = 9", "its format is 9"),
         ("format = 1\nsetting = 'ssl'\ndataset = ''\nseeds = 1\nlines = 3", "TypeError"),
         ("not toml", "is no file of settings"),
-        ("format = 1\n[[lines]]\nlearner = 's4l'\nmethod = 'arml'\nlrr = 1", "unknown settings lrr; known: network, steps, lr"),
+        (
+            "format = 1\n[[lines]]\nlearner = 's4l'\nmethod = 'arml'\nlrr = 1",
+            "unknown settings lrr; known: network, steps, lr",
+        ),
     ],
 )
 def test_a_wrong_file_is_one_clear_error(tmp_path, text, said):

@@ -12,6 +12,7 @@ from arml.lab.build import Folders, build, complete
 from arml.lab.fit import fit, is_simple
 from arml.lab.hardware import choose_device
 from arml.lab.launch import hold_folder
+from arml.lab.memory import keep_freed_memory
 from arml.lab.processes import join_processes
 from arml.lab.run import Run
 from arml.lab.run_folder import is_done
@@ -48,6 +49,7 @@ def _run_in_process(command: Train[Run], device: torch.device, console: Console)
             outcome = result(read(folder / "record.jsonl").records) or {}
         else:
             torch.set_num_threads(command.threads)
+            keep_freed_memory()
             outcome = _train_or_fit(command, run, root, device, console)
     say(console, f"test error {outcome['test_error']:.2f} % (last step {outcome['test_error_last']:.2f} %)")
     validation = f"validation error {outcome['validation_error']:.2f} %; " if "validation_error" in outcome else ""

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from arml.lab.engines.base import Ended, Job, Work, attempt
+from arml.lab.memory import keep_freed_memory
 from arml.lab.stopping import Stop, stop_on_signals
 
 LAST_WORDS = 20.0
@@ -139,6 +140,7 @@ def _describe_exit(code: int | None) -> str:
 def _serve(connection: Connection, lifeline: Connection, work: Work) -> None:
     """What a worker does: one job after the other, until it is asked to stop or its parent is gone."""
     torch.set_num_threads(1)
+    keep_freed_memory()
     with stop_on_signals() as stop:
         threading.Thread(target=_watch_parent, args=(lifeline, stop), daemon=True).start()
         try:

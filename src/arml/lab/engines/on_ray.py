@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from arml.lab.engines.base import Ended, Job, Work, attempt
+from arml.lab.memory import keep_freed_memory
 from arml.lab.stopping import stop_on_signals
 
 QUIET = {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_DEDUP_LOGS": "0", "RAY_USAGE_STATS_ENABLED": "0"}
@@ -123,5 +124,6 @@ def _import_ray() -> Any:
 
 def _train_on_worker(work: Work, job: Job, threads: int) -> Ended:
     torch.set_num_threads(threads)
+    keep_freed_memory()
     with stop_on_signals() as stop:  # Ray cancels a task by what Ctrl-C does
         return attempt(work, job, stop)

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from arml.lab.run import Run, Subject
@@ -17,11 +18,13 @@ class Part(NamedTuple):
     """A ``Table`` of the setting's file: which lines, targets and numbers of labels."""
     seconds: Mapping[str, float]
     """Seconds of one core per run, by learner, as measured; the name ``""`` stands for all others; empty: unknown."""
+    steps_of_weights: Mapping[str, float] = MappingProxyType({})
+    """Step size of the weights, for methods for which a search chose another one than the base has."""
 
     def runs(self, seeds: int) -> list[Any]:
         """All runs, seed by seed."""
         runs: list[Any] = self.lines.runs(self.base, seeds)
-        return runs
+        return [replace(run, weight_lr=self.steps_of_weights.get(run.method, run.weight_lr)) for run in runs]
 
 
 @dataclass(frozen=True)

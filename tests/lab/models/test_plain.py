@@ -28,6 +28,16 @@ def test_places_are_told_apart():
     assert not torch.allclose(trunk(x), trunk(x.flip(-1).flip(-2)))
 
 
+def test_the_order_in_memory_makes_no_difference():
+    trunk, x = plain(3, 32, 16).double(), torch.randn(2, 3, 32, 32, dtype=torch.float64)
+    weight = trunk.layer2[0].weight
+    assert weight.is_contiguous(memory_format=torch.channels_last)
+    expected = trunk(x)
+    for parameter in trunk.parameters():
+        parameter.data = parameter.data.clone(memory_format=torch.contiguous_format)
+    torch.testing.assert_close(trunk(x), expected)
+
+
 def test_it_can_be_aggregated():
     network = aggregated_network(plain(1, 16, 32), 10, ["a", "b"])
     assert network(torch.zeros(2, 1, 16, 16)).shape == (2, 10)

@@ -1,9 +1,10 @@
 """From a run to its result: complete it, load its data, build its parts, train. Commands and sweeps all start here."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from arml.lab.build import Folders, build, complete
 from arml.lab.environment import data_folder
@@ -19,6 +20,9 @@ from arml.lab.shortage import explain_shortages
 from arml.lab.stopping import Stop
 from arml.lab.trace import Record, read, result
 from arml.lab.train import train
+
+_READ: dict[Hashable, Any] = {}
+"""The data that this process has read for one run after the other. A sweep starts new processes."""
 
 
 def train_run(
@@ -89,7 +93,7 @@ def train_in_worker(
             return
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            folders = Folders(data_dir, folder.parent / "cache")
+            folders = Folders(data_dir, folder.parent / "cache", _READ)
             if is_simple(run):
                 fit(run, folders, folder)
             else:

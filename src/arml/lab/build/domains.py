@@ -97,21 +97,26 @@ def load(run: Domains, folders: Folders, count: ReportCount) -> Loaded:
     """Reads the domains and draws the shots. Decoded images are kept in ``folders.cache``."""
     if run.folders and folders.cache.resolve().is_relative_to(Path(run.folders).resolve()):
         raise ValueError(f"--out is inside {run.folders}, where it would be taken for a domain. Choose another folder.")
-    dataset = choose(DATASETS, run.dataset, "data set").load(run, folders, count)
+    images = (run.dataset, run.folders, run.folders_digest, run.image_size)
+    features = (run.network, run.weights_digest, choose_start(run)) if run.cache_features else ()
+    dataset = folders.read_once((*images, *features), lambda: _read(run, folders, count))
     target, sources = _choose_domains(dataset, run)
-    if run.cache_features:
-        target, *others = (_replace_images(d, dataset.name, run, folders, count) for d in (target, *sources.values()))
-        sources = dict(zip(sources, others, strict=True))
     few = _shots_for(target, run, dataset.classes, seed=seed_stream(run.seed, 0))
     if run.network == "resnet18" and not run.weights:
         warnings.warn("resnet18 starts from nothing; the paper's starts from ImageNet: --weights.", stacklevel=1)
     return Loaded(dataset.classes, target, sources, few)
 
 
-def _replace_images(domain: Domain, dataset: str, run: Domains, folders: Folders, count: ReportCount) -> Domain:
-    """The domain with outputs of the frozen layers in place of images."""
-    name = f"{dataset}-{domain.name}"
-    return domain._replace(x=compute_features(domain.x, run, folders.cache, name=name, progress=count))
+def _read(run: Domains, folders: Folders, count: ReportCount) -> DomainSet:
+    """All domains, with outputs of the frozen layers in place of images if the run says so."""
+    dataset = choose(DATASETS, run.dataset, "data set").load(run, folders, count)
+    if not run.cache_features:
+        return dataset
+    features = {
+        name: compute_features(domain.x, run, folders.cache, name=f"{dataset.name}-{name}", progress=count)
+        for name, domain in dataset.domains.items()
+    }
+    return dataset._replace(domains={name: d._replace(x=features[name]) for name, d in dataset.domains.items()})
 
 
 def contribute(run: Domains, loaded: Loaded) -> Contribution[DomainBatch]:

@@ -94,9 +94,7 @@ def _branching(given: LearnerParts) -> Branching:
 
 def load(run: MultiLabel, folders: Folders, count: ReportCount) -> Loaded:
     """Reads the data set and divides it. Decoded images are kept in ``folders.cache``."""
-    examples = choose(DATASETS, run.dataset, "data set")(run, folders, count)
-    if run.cache_features:
-        examples = _replace_images(examples, run, folders, count)
+    examples = _read_once(run, folders, count)
     main, others = _choose_targets(examples, run)
     if not run.table:
         rows = few_labels(main, labels=run.labels, seed=seed_stream(run.seed, 0), rows=examples.rows)
@@ -106,8 +104,19 @@ def load(run: MultiLabel, folders: Folders, count: ReportCount) -> Loaded:
     return Loaded(examples, main, others, rows)
 
 
-def _replace_images(examples: Examples, run: MultiLabel, folders: Folders, count: ReportCount) -> Examples:
-    """The examples with outputs of the frozen layers in place of images."""
+def _read_once(run: MultiLabel, folders: Folders, count: ReportCount) -> Examples:
+    """The examples. Tables are small and come with remarks on the run's targets, so every run reads them anew."""
+    if run.table:
+        return _read(run, folders, count)
+    features = (run.network, run.weights_digest, choose_start(run)) if run.cache_features else ()
+    return folders.read_once((run.dataset, run.image_size, *features), lambda: _read(run, folders, count))
+
+
+def _read(run: MultiLabel, folders: Folders, count: ReportCount) -> Examples:
+    """The examples, with outputs of the frozen layers in place of images if the run says so."""
+    examples = choose(DATASETS, run.dataset, "data set")(run, folders, count)
+    if not run.cache_features:
+        return examples
     images = examples.inputs(torch.arange(0))
     features = compute_features(images, run, folders.cache, name=examples.name, progress=count)
     return examples._replace(inputs=lambda train: features)

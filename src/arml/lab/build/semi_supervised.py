@@ -70,6 +70,10 @@ class Loaded(NamedTuple):
 
 def load(run: SemiSupervised, folders: Folders, count: ReportCount) -> Loaded:
     """Reads the data set. Whitening takes a minute, so whitened images are kept in ``folders.cache``."""
+    return folders.read_once(run.dataset, lambda: _read(run, folders, count))
+
+
+def _read(run: SemiSupervised, folders: Folders, count: ReportCount) -> Loaded:
     source = choose(DATASETS, run.dataset, "data set")
     dataset = source.load(folders.data)
     if not source.whiten:

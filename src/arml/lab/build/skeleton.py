@@ -1,9 +1,9 @@
 """What a setting contributes to a run, and how that becomes everything the run trains with."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -25,6 +25,9 @@ from arml.lab.run import Run
 from arml.lab.train import Evaluate, Metrics, Parts
 
 B = TypeVar("B")
+T = TypeVar("T")
+MOST_KEPT = 3
+"""Data sets that a process keeps at the same time."""
 
 
 class Folders(NamedTuple):
@@ -34,6 +37,20 @@ class Folders(NamedTuple):
     """Holds data sets."""
     cache: Path
     """Keeps decoded images, whitened images and whitening matrices between runs."""
+    kept: dict[Hashable, Any] | None = None
+    """What earlier runs of this process have read; ``None``: every run reads anew."""
+
+    def read_once(self, key: Hashable, read: Callable[[], T]) -> T:
+        """What ``read`` returns. A process that trains many runs calls it once for a ``key``, which names the data."""
+        if self.kept is None:
+            return read()
+        place = (self.data, self.cache, key)
+        if place not in self.kept:
+            while len(self.kept) >= MOST_KEPT:
+                del self.kept[next(iter(self.kept))]
+            self.kept[place] = read()
+        known: T = self.kept[place]
+        return known
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def train(
                     after_checkpoint()
             if asked:
                 raise Stopped(asked, f"stopped after step {step + 1} of {run.steps}, with a checkpoint in {folder}")
-        outcome: Record = gather(_final_record(state, parts))[0]
+        outcome: Record = gather(_final_record(state, parts, run.steps))[0]
         guard.check_outcome(outcome)
         journal.write(outcome)
         if journal.trace is not None:
@@ -348,15 +348,16 @@ def _step_record(step: int, parts: Parts[Any], losses: StepLosses, agreement: Re
     return record | agreement
 
 
-def _final_record(state: TrainingState, parts: Parts[Any]) -> Record:
-    last = _evaluate(parts.network, parts.test)
-    if state.best_network is not None:
+def _final_record(state: TrainingState, parts: Parts[Any], steps: int) -> Record:
+    last = chosen = _evaluate(parts.network, parts.test)
+    if state.best_network is not None and state.best_step < steps:
         parts.network.load_state_dict(state.best_network)
+        chosen = _evaluate(parts.network, parts.test)
     yardsticks = parts.yardsticks() if process_rank() == 0 else {}
     return {
         "step": state.best_step,
         **_add_prefix("validation", state.best_metrics),
-        **_add_prefix("test", _evaluate(parts.network, parts.test)),
+        **_add_prefix("test", chosen),
         "test_error_last": last["error"],
         "weights": parts.reweighter.weights if parts.reweighter is not None else {},
         **({"yardsticks": yardsticks} if yardsticks else {}),

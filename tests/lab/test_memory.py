@@ -12,7 +12,8 @@ def count_page_faults(prepare: str) -> int:
     code = f"""
         import resource, torch
         {prepare}
-        torch.ones(10_000_000)
+        for _ in range(30):  # the heap grows until every gap is large enough
+            torch.ones(10_000_000)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         for _ in range(30):
             torch.ones(10_000_000)

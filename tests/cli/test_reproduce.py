@@ -61,6 +61,7 @@ def test_the_study_of_tables_counts_and_draws(tmp_path, monkeypatch):
     found = arml(*words, "--results", str(tmp_path / "results"))
     assert found.returncode == 0, found.stdout + found.stderr
     assert "runs: 24, of which 0 are finished" in found.stdout
+    assert "expected duration: " in found.stdout
     page = (tmp_path / "results" / "tables-cpu.md").read_text()
     for heading in (
         "## Mean ranks over 2 tables",

@@ -41,15 +41,16 @@ def run_reproduce(command: Reproduce, console: Console) -> int:
     check_at_least_one("--seeds", seeds)
     engine, device = choose_engine(command.engine), command.engine.device
     choose_device(device)  # refused before anything is read
-    runs = list(dict.fromkeys(complete(_adjust(run, command)) for run in artefact.runs(command.scale, seeds)))
+    timed = artefact.runs(command.scale, seeds).items()
+    runs = {complete(_adjust(run, command)): seconds for run, seconds in timed}
     root = open_root(command.out)
     root.pull_finished()
-    plan = make_plan(artefact, command.scale, runs, lambda run: is_done(root.local / run.name()))
+    plan = make_plan(runs, lambda run: is_done(root.local / run.name()), artefact.differences[command.scale])
     say(console, *_describe(artefact, plan, command))
     with plain_warnings(console), count_bar("reading data", console) as count:
-        check_data(runs, Folders(command.data_dir, root.local / "cache"), count)
+        check_data(plan.runs, Folders(command.data_dir, root.local / "cache"), count)
     began = time.monotonic()
-    outcomes = run_on_engine(runs, command.out, command.data_dir, engine, console, device)
+    outcomes = run_on_engine(plan.runs, command.out, command.data_dir, engine, console, device)
     origin = Origin(_words(command, seeds), plan.differences, len(plan.unfinished), time.monotonic() - began)
     if command.artefact == TABLES:
         show_study(artefact.title, outcomes, origin, command.results or command.out / "results", console)

@@ -4,6 +4,7 @@ import pytest
 
 from arml.lab.build import complete
 from arml.lab.experiments import table_study
+from arml.lab.experiments.artefact import make_plan
 from arml.lab.experiments.table_study import EMBEDDED, LABELS, find_tables, make_parts
 
 
@@ -56,5 +57,11 @@ def test_known_tables_count_columns_or_name_counts(tmp_path):
 
 
 def test_the_artefact_is_timed(tmp_path):
-    artefact = table_study.table_study(None, tmp_path)
-    assert set(artefact.seconds("cpu").values()) == set(table_study.SECONDS.values())
+    """Also the runs as they are trained: with fingerprints of their tables, and with the names of the columns apart."""
+    write_table(tmp_path)
+    (tmp_path / "targets.toml").write_text('flowers = ["petals", "colour, inside", "leaves"]\n')
+    runs = table_study.table_study(tmp_path, tmp_path / "out").runs("cpu", 1)
+    assert set(runs.values()) == set(table_study.SECONDS.values())
+    plan = make_plan({complete(run): seconds for run, seconds in runs.items()}, lambda run: False)
+    assert plan.unmeasured == 0
+    assert any(line.startswith("data set flowers@") and line.endswith(": 36 runs") for line in plan.lines), plan.lines

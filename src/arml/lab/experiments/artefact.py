@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 from arml.lab.run import Run, Subject
 
+MANY = 20
+"""More subjects than these are counted by data set before training starts."""
+
 
 class Part(NamedTuple):
     """A comparison, as ``arml compare`` makes it."""
@@ -41,19 +44,13 @@ class Artefact:
     seeds: Mapping[str, int]
     """Runs per line by scale, unless told otherwise."""
 
-    def runs(self, scale: str, seeds: int) -> list[Run]:
-        """All runs of all parts, each once, seed by seed, so that an unfinished artefact can already be read."""
-        found = [run for part in self.parts[scale]() for run in part.runs(seeds)]
-        return list(dict.fromkeys(sorted(found, key=lambda run: int(run.seed))))
+    def runs(self, scale: str, seeds: int) -> dict[Run, float | None]:
+        """Each run of any part with its measured seconds of one core; ``None``: nobody has measured it.
 
-    def seconds(self, scale: str) -> dict[tuple[Any, ...], float]:
-        """Measured seconds of one core per run, by subject, learner and method."""
-        return {
-            _kind(run): part.seconds.get(run.learner, part.seconds[""])
-            for part in self.parts[scale]()
-            if part.seconds
-            for run in part.runs(1)
-        }
+        They come seed by seed, so that an unfinished artefact can already be read.
+        """
+        found = {run: _seconds(part, run) for part in self.parts[scale]() for run in part.runs(seeds)}
+        return dict(sorted(found.items(), key=lambda item: int(item[0].seed)))
 
 
 class Plan(NamedTuple):
@@ -66,27 +63,32 @@ class Plan(NamedTuple):
     unmeasured: int
     """Unfinished runs whose duration nobody has measured."""
     lines: Sequence[str]
-    """Unfinished runs in words, a line per subject."""
+    """Unfinished runs in words, a line per subject, or per data set if there are many subjects."""
     differences: Sequence[str]
 
 
-def make_plan(artefact: Artefact, scale: str, runs: Sequence[Run], is_finished: Callable[[Run], bool]) -> Plan:
-    """Which of ``runs`` are left, and how long they take."""
-    unfinished, seconds = [run for run in runs if not is_finished(run)], artefact.seconds(scale)
-    known = [seconds[_kind(run)] for run in unfinished if _kind(run) in seconds]
-    counts = Counter(run.subject() for run in unfinished)
+def make_plan(
+    runs: Mapping[Run, float | None], is_finished: Callable[[Run], bool], differences: Sequence[str] = ()
+) -> Plan:
+    """Which of ``runs``, given with their seconds, are left, and how long they take."""
+    unfinished = [run for run in runs if not is_finished(run)]
+    known = [seconds for run in unfinished if (seconds := runs[run]) is not None]
+    subjects = [run.subject() for run in unfinished]
+    names = [_name(subject) for subject in subjects]
+    if len(set(names)) > MANY:
+        names = [f"data set {subject.dataset}" for subject in subjects]
     return Plan(
-        runs,
+        list(runs),
         unfinished,
         sum(known),
         len(unfinished) - len(known),
-        [f"{_name(subject)}: {count} runs" for subject, count in counts.items()],
-        artefact.differences[scale],
+        [f"{name}: {count} runs" for name, count in Counter(names).items()],
+        differences,
     )
 
 
-def _kind(run: Any) -> tuple[Any, ...]:
-    return run.subject(), run.learner, run.method
+def _seconds(part: Part, run: Any) -> float | None:
+    return part.seconds.get(run.learner, part.seconds[""]) if part.seconds else None
 
 
 def _name(subject: Subject) -> str:

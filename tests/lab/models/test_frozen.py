@@ -1,11 +1,15 @@
 """Frozen layers are a fixed function of the image."""
 
+from functools import partial
+
 import pytest
 import torch
+from torch import nn
 from torch.testing import assert_close
 
-from arml.lab.models import small
-from arml.lab.models.frozen import freeze_first, split_trunk
+from arml.lab.models import resnet18, small
+from arml.lab.models.efficientnet import efficientnet_lite0
+from arml.lab.models.frozen import CHUNK, freeze_first, split_trunk
 
 
 def make_trunk():
@@ -38,3 +42,30 @@ def test_something_is_left_to_train(count):
         count = len(list(make_trunk().children())) - 1  # pooling and flattening have no weights
     with pytest.raises(ValueError, match=f"Got {count} to freeze"):
         split_trunk(make_trunk(), count)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [partial(small, 3), resnet18, partial(efficientnet_lite0, pretrained=False)],
+    ids=["small", "resnet18", "efficientnet-lite0"],
+)
+def test_norms_become_part_of_convolutions(make):
+    trunk = lived_in(make())
+    x = torch.randn(2 * CHUNK + 1, 3, 32, 32, dtype=torch.float64)  # more than are passed on at a time
+    whole = trunk.eval()(x)
+    frozen, rest = split_trunk(trunk, 2)
+    assert_close(rest.eval()(frozen(x)), whole)
+    assert not any(isinstance(layer, nn.BatchNorm2d) for layer in frozen.modules())
+    assert not any(parameter.requires_grad for parameter in frozen.parameters())
+
+
+def lived_in(trunk):
+    """In float64, with statistics, scales and shifts other than those of a new network."""
+    torch.manual_seed(1)
+    for layer in trunk.double().modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            for values in (layer.running_mean, layer.bias.data):
+                values.normal_()
+            for values in (layer.running_var, layer.weight.data):
+                values.uniform_(0.5, 2)
+    return trunk

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -74,8 +75,11 @@ class SameConv(nn.Conv2d):
         """Maps [B, inputs, H, W] to [B, outputs, ceil(H / stride), ceil(W / stride)]."""
         kernel, stride = self.kernel_size[0], self.stride[0]
         missing = [max((-(-size // stride) - 1) * stride + kernel - size, 0) for size in x.shape[-2:]]
-        (top, left), (bottom, right) = ([m // 2 for m in missing], [m - m // 2 for m in missing])
-        return super().forward(F.pad(x, [left, right, top, bottom]) if any(missing) else x)
+        before, after = [m // 2 for m in missing], [m - m // 2 for m in missing]
+        if before == after:  # no copy of x
+            return F.conv2d(x, self.weight, self.bias, self.stride, before, groups=self.groups)
+        (top, left), (bottom, right) = before, after
+        return super().forward(F.pad(x, [left, right, top, bottom]))
 
 
 class InvertedBottleneck(nn.Module):
@@ -91,9 +95,14 @@ class InvertedBottleneck(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Maps [B, inputs, H, W] to [B, channels, H / stride, W / stride]."""
-        inner = x if isinstance(self.expand, nn.Identity) else F.relu6(self.expand(x))
-        outputs: Tensor = self.project(F.relu6(self.depthwise(inner)))
+        inner = x if isinstance(self.expand, nn.Identity) else _relu6(self.expand(x))
+        outputs: Tensor = self.project(_relu6(self.depthwise(inner)))
         return outputs + x if self.keeps_shape else outputs
+
+
+def _relu6(fresh: Tensor) -> Tensor:
+    """min(max(fresh, 0), 6), in the memory of ``fresh`` where no gradient needs what was there."""
+    return F.relu6(fresh, inplace=not torch.is_grad_enabled())
 
 
 def _make_stage(inputs: int, stage: Stage, norm: partial[nn.BatchNorm2d]) -> nn.Sequential:

@@ -4,21 +4,30 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from arml.lab.models.network import Trunk
 
+CHUNK = 16
+"""Images at a time on a processor: what layers hand on stays in its caches."""
+
 
 class Frozen(nn.Sequential):
-    """Layers that stay as they are: no gradients, and BatchNorm always by its running statistics."""
+    """Layers that stay as they are: no gradients, and BatchNorm always by its running statistics.
+
+    Where a convolution comes before it, BatchNorm is part of the convolution: y = W x + b scaled and shifted is again
+    of that form.
+    """
 
     def __init__(self, layers: Mapping[str, nn.Module]) -> None:
         super().__init__()
         for name, layer in layers.items():
             self.add_module(name, layer)
+        self.train(False)
+        _fold_norms(self)
         self.requires_grad_(False)
         # A quarter faster on processors.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.train(False)
 
     def train(self, mode: bool = True) -> "Frozen":
         """Stays in evaluation mode, whatever is asked for."""
@@ -29,9 +38,22 @@ class Frozen(nn.Sequential):
     def forward(self, x: Tensor) -> Tensor:
         """The layers one after the other, without a graph."""
         with torch.no_grad():
-            for layer in self:
-                x = layer(x)
+            return torch.cat([self._pass_on(chunk) for chunk in (x.split(CHUNK) if x.device.type == "cpu" else (x,))])
+
+    def _pass_on(self, x: Tensor) -> Tensor:
+        for layer in self:
+            x = layer(x)
         return x.contiguous()  # the order that is fast in layers that learn
+
+
+def _fold_norms(layers: nn.Module) -> None:
+    """Makes BatchNorm part of the convolution before it, in ``layers`` and all inside."""
+    for inside in layers.modules():
+        if isinstance(inside, nn.Sequential):
+            for i in range(len(inside) - 1):
+                conv, norm = inside[i], inside[i + 1]
+                if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
+                    inside[i], inside[i + 1] = fuse_conv_bn_eval(conv, norm), nn.Identity()
 
 
 def split_trunk(trunk: Trunk, count: int) -> tuple[Frozen, Trunk]:

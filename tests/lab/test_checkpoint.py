@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lab.parts import make
 
-from arml.lab.checkpoint import CheckpointError, read_checkpoint
+from arml.lab.checkpoint import CheckpointError, read_checkpoint, write_checkpoint
 from arml.lab.folder_lock import lock_folder
 from arml.lab.run_folder import Prefix, is_done, measure_prefix
 from arml.lab.run_kinds import MultiLabel
@@ -221,3 +221,17 @@ def test_a_record_that_is_a_link_is_not_continued(tmp_path):
     with pytest.raises(CheckpointError, match=r"record\.jsonl is a link.*remove the folder"):
         finish(tmp_path)
     assert outside.read_bytes() == before
+
+
+def test_a_network_of_another_version_is_not_continued(tmp_path):
+    """Layers are called otherwise or have another shape: a sentence, not PyTorch's list of keys."""
+    train_until(8, tmp_path)
+    found = read_checkpoint(tmp_path, RUN.name())
+    network = found.state["network"]
+    renamed = {f"old.{key}": value for key, value in network.items()}
+    enlarged = {key: value.repeat_interleave(2, 0) for key, value in network.items()}
+    for other in (renamed, enlarged):
+        write_checkpoint(tmp_path, found._replace(state={**found.state, "network": other}))
+        with pytest.raises(CheckpointError, match=r"another version of arml.*network.*remove the folder") as refused:
+            finish(tmp_path)
+        assert len(str(refused.value)) < 400

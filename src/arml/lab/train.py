@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 
 from arml._distributed import average_buffers, gather, mean_of_numbers, num_processes, process_rank
 from arml.lab.agreement import measure_agreement
-from arml.lab.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from arml.lab.checkpoint import Checkpoint, CheckpointError, read_checkpoint, write_checkpoint
 from arml.lab.data.base import Images
 from arml.lab.data.batches import Batches
 from arml.lab.data.draws import draw_part
@@ -255,12 +255,22 @@ class TrainingState:
         state = checkpoint.state
         _check_device(folder, state.get("device", "cpu"), parts.device.type)
         for name, part in _stateful_parts(parts).items():
-            part.load_state_dict(state[name])
+            _restore(folder, name, part, state)
         parts.generator.set_state(state["generator"])
         torch.set_rng_state(state["random"])
         if state.get("device_random") is not None:
             set_random_state(parts.device, state["device_random"])
         return TrainingState(**state["progress"])
+
+
+def _restore(folder: Path, name: str, part: Any, state: dict[str, Any]) -> None:
+    try:
+        part.load_state_dict(state[name])
+    except (KeyError, ValueError, RuntimeError) as error:  # PyTorch raises the last two for other layers
+        raise CheckpointError(
+            f"The checkpoint in {folder} was written by another version of arml, whose {name} was made otherwise. "
+            "Continue the run with that version; to start it again, remove the folder."
+        ) from error
 
 
 def _check_device(path: Path, before: str, now: str) -> None:

@@ -11,7 +11,7 @@ from arml.lab.experiments.paper_artefacts import ARTEFACTS
 def test_the_list_names_every_artefact():
     found = arml("reproduce", "--list")
     assert found.returncode == 0, found.stderr
-    assert all(f"\n{name} " in f"\n{found.stdout}" for name in (*ARTEFACTS, "tables"))
+    assert all(f"\n{name} " in f"\n{found.stdout}" for name in (*ARTEFACTS, "tables", "text"))
     assert arml("reproduce").stdout == found.stdout
 
 

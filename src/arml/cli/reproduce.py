@@ -1,8 +1,10 @@
 """``arml reproduce``: the paper's tables and figures by name."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from rich.console import Console
 
@@ -17,7 +19,7 @@ from arml.lab.build.settings import check_data
 from arml.lab.catalogue import choose
 from arml.lab.experiments.artefact import Artefact, Plan, make_plan
 from arml.lab.experiments.paper_artefacts import ARTEFACTS
-from arml.lab.experiments.table_study import table_study
+from arml.lab.experiments.table_study import table_study, text_study
 from arml.lab.hardware import choose_device
 from arml.lab.run import Run
 from arml.lab.run_folder import is_done
@@ -28,8 +30,8 @@ from arml.report.data.records import Collected
 from arml.report.output.results_page import Origin, write_results
 from arml.report.output.terminal import print_answers, print_sheets
 
-TABLES = "tables"
-"""The study of tables, which is no artefact of the paper."""
+TABLES, TEXT = "tables", "text"
+"""Studies beyond the paper, of tables that are written below --out first."""
 
 
 def run_reproduce(command: Reproduce, console: Console) -> int:
@@ -60,11 +62,11 @@ def run_reproduce(command: Reproduce, console: Console) -> int:
 
 
 def find_artefact(command: Reproduce) -> Artefact:
-    """The artefact with this name; the study of tables is made for the folder that was given."""
-    made = {**ARTEFACTS, TABLES: None}
-    found = choose(made, command.artefact, "artefact")
-    if found is None:
-        found = table_study(command.tables, open_root(command.out).local)
+    """The artefact with this name; studies of tables are made for the folders that were given."""
+    studies: dict[str, Callable[[Path], Artefact]] = {TABLES: partial(table_study, command.tables), TEXT: text_study}
+    choose({**ARTEFACTS, **studies}, command.artefact, "artefact")  # refuses a name that is unknown
+    study = studies.get(command.artefact)
+    found = study(open_root(command.out).local) if study else ARTEFACTS[command.artefact]
     if command.scale not in found.parts:
         raise ValueError(f"{command.artefact} has no --scale {command.scale}, only {', '.join(found.parts)}.")
     return found
@@ -75,6 +77,7 @@ def _list(console: Console) -> int:
         counts = ", ".join(f"{scale} {len(artefact.runs(scale, n))} runs" for scale, n in artefact.seeds.items())
         say(console, f"{name:<11} {artefact.title} ({counts})", f"{'':<11} {artefact.question}")
     say(console, f"{TABLES:<11} Tables: every target as the main one in turn; see --tables")
+    say(console, f"{TEXT:<11} Text: which part of SciPy does a description belong to?")
     return 0
 
 

@@ -38,12 +38,12 @@ def test_short_tables_have_no_row_numbers():
     assert find_left_out(x=np.arange(19.0)) == (set(), [])
 
 
-def test_free_text_is_left_out_and_categories_are_not():
+def test_names_are_left_out_and_categories_are_not():
     texts = [f"note {number // 1.5:g}" for number in range(ROWS)]
     towns = [f"town {number % 60}" for number in range(ROWS)]
     left, lines = find_left_out(note=np.array(texts, dtype=object), town=np.array(towns, dtype=object))
     assert left == {"note"}
-    assert "Column 'note': free text" in lines[0]
+    assert "Column 'note': a different text in most rows" in lines[0]
 
 
 def test_a_long_list_of_names_is_cut():

@@ -65,3 +65,12 @@ def test_the_artefact_is_timed(tmp_path):
     plan = make_plan({complete(run): seconds for run, seconds in runs.items()}, lambda run: False)
     assert plan.unmeasured == 0
     assert any(line.startswith("data set flowers@") and line.endswith(": 36 runs") for line in plan.lines), plan.lines
+
+
+def test_texts_are_compared_with_few_and_with_many_labels(tmp_path):
+    artefact = table_study.text_study(tmp_path)
+    runs = artefact.runs("cpu", 1)
+    assert all(run.main == "part" and len(run.aux) == 12 for run in runs)
+    assert {run.labels for run in runs} == set(table_study.TEXT_LABELS)
+    assert {run.line()[:2] for run in runs} >= {("main_only", ""), ("joint", "agreement"), ("linear", "")}
+    assert make_plan({complete(run): seconds for run, seconds in runs.items()}, lambda run: False).unmeasured == 0

@@ -17,6 +17,7 @@ from arml.lab.data.table_features import (
 )
 from arml.lab.data.table_files import SEPARATORS, TableFile, TableRemark, read_table, remark_once, table_suffix
 from arml.lab.data.table_targets import AS_FOUND, Kinds, table_targets
+from arml.lab.data.table_text import remark_free_text
 from arml.lab.data.targets import Examples
 
 __all__ = ["AS_FOUND", "Kinds", "TableRemark", "column_names", "load"]
@@ -38,8 +39,9 @@ def load(
     (``NaN``, ``NA``, ``None``, ``null``), are missing labels. Missing numbers among the features become the column's
     mean. Numbers are standardised. Text, true and false become one column of 0 and 1 per value, including a missing
     value; new values are 0 in all of them. A column of text with more than 30 values keeps its 29 most frequent ones.
-    Dates become numbers. Only the training rows decide all of this. In the inputs, numbers come first, then the rest,
-    both in the order of the features.
+    Free text, of five words or more on average, becomes 64 numbers that stand for its words. Dates become numbers.
+    Only the training rows decide all of this. In the inputs, numbers come first, then choices, then free text, each in
+    the order of the features.
 
     Separators, decimal commas, thousands and dates are detected. A warning of the class ``TableRemark``, once per
     process, says in one line each what was not taken as it is written.
@@ -49,7 +51,7 @@ def load(
         main: The main task's column. It may have few labels.
         aux: The auxiliary tasks' columns.
         features: Columns to predict from. If none is named, all others, except useless ones: one value only, no name,
-            another text in every row, free text, row numbers, neither numbers nor text.
+            short text that differs in most rows, row numbers, neither numbers nor text.
         kinds: Targets that are numbers or classes whatever their contents suggest.
     """
     table, remark = read_table(path), partial(remark_once, path)
@@ -68,6 +70,7 @@ def load(
     if not chosen:
         raise ValueError(f"{path}: no column is left to predict from apart from the targets {', '.join(targets)}.")
     remark_many_values(chosen, remark)
+    remark_free_text(chosen, remark)
     remark_giveaways(chosen, main, targets[main], remark)
     inputs = partial(encode, expand_dates(chosen, remark))
     return Examples(path.name.removesuffix(table_suffix(path)), targets, inputs)

@@ -10,16 +10,15 @@ import torch
 from torch import Tensor
 
 from arml.lab.data.table_columns import Column, Remark, distinct_values, is_date, is_text, name_columns
+from arml.lab.data.table_text import MOST_VALUES, encode_text, is_free_text
 from arml.lab.data.targets import Target
 
 # scikit-learn is imported where it is used, so that image data sets do not need it.
 if TYPE_CHECKING:
     from sklearn.preprocessing import StandardScaler
 
-MOST_VALUES = 30
-"""Text becomes one column per value, but at most this many: the most frequent ones, and one for all others."""
-FREE_TEXT = 0.5
-"""A column of text with more than ``MOST_VALUES`` values, in more than this share of the rows, is free text."""
+NAMES = 0.5
+"""Text with more than ``MOST_VALUES`` values, in more than this share of the rows, is a name and no choice."""
 LEAST_ROWS = 20
 """In shorter tables, whole numbers that count the rows may be anything."""
 _IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|uuid|guid|key|index|idx|nr|no|number|row)$|[a-z](ID|Id|Nr|No)$")
@@ -62,13 +61,13 @@ def _find_fault(name: str, column: Column) -> str:
         return "one value only"
     if not name or name.startswith("Unnamed: "):  # pandas' name for a column without one, usually row numbers
         return "no name"
-    if is_date(column):
+    if is_date(column) or is_free_text(column):
         return ""
     if is_text(column):
         present = sum(cell is not None for cell in column)
         if len(values) == present:
             return "a different text in every row"
-        return "free text" if len(values) > max(MOST_VALUES, FREE_TEXT * present) else ""
+        return "a different text in most rows" if len(values) > max(MOST_VALUES, NAMES * present) else ""
     return "a different whole number in every row" if _counts_rows(name, column, values) else ""
 
 
@@ -103,8 +102,8 @@ def _date_parts(dates: Column) -> dict[str, Column]:
 
 
 def remark_many_values(columns: Mapping[str, Column], remark: Remark) -> None:
-    """A line about columns of text whose rare values share one input."""
-    texts = {name: len(distinct_values(column)) for name, column in columns.items() if is_text(column)}
+    """A line about choices whose rare values share one input."""
+    texts = {name: len(distinct_values(column)) for name, column in columns.items() if _is_choice(column)}
     many = {name: count for name, count in texts.items() if count > MOST_VALUES}
     if many:
         verb, count = ("has", max(many.values())) if len(many) == 1 else ("have up to", max(many.values()))
@@ -142,12 +141,18 @@ def _tells(column: Column, target: Target) -> bool:
 
 
 def encode(columns: Mapping[str, Column], train: Tensor) -> Tensor:
-    """The features of all rows, fitted to the training rows: float32, [N, F]. Numbers first, then text."""
+    """The features of all rows, fitted to the training rows: float32, [N, F]. Numbers, then choices, then free text."""
     numbers = [column for column in columns.values() if not is_text(column)]
-    texts = [column for column in columns.values() if is_text(column)]
-    steps = [(standardise, numbers), (_encode_one_hot, texts)]
+    choices = [column for column in columns.values() if _is_choice(column)]
+    steps = [(standardise, numbers), (_encode_one_hot, choices)]
     parts = [step(np.column_stack(group), train.numpy()) for step, group in steps if group]
-    return torch.from_numpy(np.hstack(parts)).float()
+    texts = [encode_text(column, train.numpy()) for column in columns.values() if is_free_text(column)]
+    return torch.from_numpy(np.hstack([*parts, *texts])).float()
+
+
+def _is_choice(column: Column) -> bool:
+    """Whether the column holds one of several values, and each is an input of its own."""
+    return is_text(column) and not is_free_text(column)
 
 
 def _encode_one_hot(texts: Column, train: Column) -> Column:

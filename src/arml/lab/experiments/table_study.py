@@ -1,4 +1,4 @@
-"""Every target of every table as the main one in turn: how often does each weighting help?"""
+"""Every target of every table as the main one in turn: how often does each weighting help? And a table of texts."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -7,14 +7,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from arml.lab.data.docstrings import write_docstrings
 from arml.lab.data.table import column_names
 from arml.lab.experiments.artefact import Artefact, Part
 from arml.lab.experiments.multi_label_runs import Table, cpu
+from arml.lab.run import MethodName
 
 LABELS = (20, 50, 100)
+METHODS: tuple[MethodName, ...] = ("uniform", "arml", "agreement")
 SUFFIXES = (".csv", ".tsv", ".parquet")
 SECONDS = {"main_only": 1.6, "": 3.2}
 """Seconds of one core per run by learner, timed on twelve tables (AMD EPYC, torch 2.13)."""
+TEXT_LABELS = (50, 100, 200)
+TEXT_SECONDS = {"main_only": 1.5, "joint": 4.0, "": 2.0}
+"""Likewise, for text."""
 SPECIFICATION = "targets.toml"
 """A file in the folder that names the targets of further tables: ``flowers = ["petals", "colour"]``."""
 
@@ -117,8 +123,22 @@ def _base(path: Path, targets: Targets) -> Any:
 
 
 def _table(path: Path, targets: Targets) -> Table:
-    methods = ("uniform", "arml", "agreement")
-    return Table(_quoted(_mains(path, targets)), label_counts=LABELS, methods=methods, simple=False)
+    return Table(_quoted(_mains(path, targets)), label_counts=LABELS, methods=METHODS, simple=False)
+
+
+def text_study(out: Path) -> Artefact:
+    """Texts as data: the table of :mod:`arml.lab.data.docstrings`, which is written below ``out``."""
+    path = out / "tables" / "docstrings.csv"
+    words = write_docstrings(path)
+    base = replace(cpu("table"), table=str(path), main="part", aux=words)
+    table = Table(label_counts=TEXT_LABELS, methods=METHODS)
+    return Artefact(
+        "Text: which part of SciPy does a description belong to?",
+        "Does it help to know which words the rest of the documentation mentions?",
+        {"cpu": lambda: [Part(base, table, TEXT_SECONDS)]},
+        {"cpu": ("the paper has no texts",)},
+        {"cpu": 5},
+    )
 
 
 def _quoted(names: Sequence[str]) -> tuple[str, ...]:

@@ -93,6 +93,23 @@ def test_labels_shows_what_is_needed_and_saved(tmp_path, capsys):
     assert "Labels needed for an error of 12.00 %: digits" in text
     assert "of the labels that uniform weights need for an error of 14.00 %, n = 3 seeds." in text
     assert main(["labels", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert main(["labels", str(tmp_path), "--average-precision", "40"]) == 1
+    assert "No run has an average precision at two numbers of labels or more" in words(capsys.readouterr().err)
+
+
+def test_labels_for_an_error_and_for_an_average_precision_of_the_same_runs(tmp_path, capsys):
+    for labels, error, precision in ((30, 12.0, 20.0), (60, 11.0, 30.0), (120, 8.0, 40.0)):
+        run = MultiLabel(dataset="celeba", main="Smiling", labels=labels, method="uniform")
+        write(tmp_path, run, error, measured={"test_average_precision": precision})
+    assert main(["labels", str(tmp_path), "--error", "9.5", "--average-precision", "25"]) == 0
+    text = words(capsys.readouterr().out)
+    assert "Labels needed for an error of 9.50 %" in text
+    assert "84.9" in text  # half-way between 60 and 120, on a logarithmic axis
+    assert "Labels needed for an average precision of 25.00 %" in text
+    assert "42.4" in text  # half-way between 30 and 60
+    assert main(["labels", str(tmp_path)]) == 0
+    assert "Labels needed for an average precision of 30.00 %" in words(capsys.readouterr().out)
 
 
 def test_labels_needs_more_than_one_number(tmp_path, capsys):

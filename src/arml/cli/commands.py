@@ -234,7 +234,7 @@ COMMANDS: dict[tuple[str, ...], Command] = {
     ),
     ("labels",): _command(
         "Results",
-        "how many labels each method needs to reach an error",
+        "how many labels each method needs to reach a result",
         Labels,
         "report:run_labels",
         "arml labels runs",

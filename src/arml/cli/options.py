@@ -151,12 +151,14 @@ class ReportRuns:
 
 @dataclass(frozen=True)
 class Labels:
-    """How many labels each method needs to reach an error, also as a share of what uniform weights need."""
+    """How many labels each method needs to reach a result, also as a share of what uniform weights need."""
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Folders of runs, single runs or record files, at two numbers of labels or more."""
     error: tuple[float, ...] = ()
-    """Test errors in % to reach; none: half-way between the best and the worst error with uniform weights."""
+    """Test errors in % to reach; none: half-way between the best and the worst result with uniform weights."""
+    average_precision: tuple[float, ...] = ()
+    """Likewise, average precisions in %, for targets with few positive examples."""
 
 
 @dataclass(frozen=True)

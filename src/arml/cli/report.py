@@ -1,6 +1,7 @@
 """``arml report`` and ``arml labels``: the results of runs."""
 
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -15,9 +16,10 @@ from arml.lab.runs_root import local_copy
 from arml.lab.settings import SETTINGS
 from arml.report.charts.chart import Chart
 from arml.report.contents import Report, make_report
-from arml.report.data.comparison import comparisons
+from arml.report.data.comparison import Comparison, comparisons
+from arml.report.data.measure import AVERAGE_PRECISION, ERROR
 from arml.report.data.records import Collected, collect, files
-from arml.report.data.topics import middle_level, topics
+from arml.report.data.topics import Topic, middle_level, topics
 from arml.report.output.terminal import print_answers, print_sheets
 from arml.report.output.visible import show_controls
 from arml.report.output.write import write
@@ -43,17 +45,31 @@ def run_report(command: ReportRuns, console: Console) -> int:
 def run_labels(command: Labels, console: Console) -> int:
     """Prints the table for every data set that was run at several numbers of labels."""
     collected, _ = _collect(command.runs, console, may_be_empty=False)
-    found = topics(comparisons(collected.recorded, collected.failed))
-    if not found:
+    compared = comparisons(collected.recorded, collected.failed)
+    if not topics(compared):
         raise ValueError(
             "All runs have the same number of labels; two or more are needed. Run for instance "
             "`arml compare ssl --label-counts 20 50 100`."
         )
-    for topic in found:
-        for level in command.error or (middle_level(topic),):
-            print_sheets([labels_sheet(topic, level)], console)
-            _print_all(saving_sentences(topic, level), console)
+    for topic, level in _levels(compared, command):
+        print_sheets([labels_sheet(topic, level)], console)
+        _print_all(saving_sentences(topic, level), console)
     return 0
+
+
+def _levels(compared: Sequence[Comparison], command: Labels) -> Iterator[tuple[Topic, float]]:
+    """Every topic with the shortfalls that labels are needed for."""
+    asked = {ERROR: command.error, AVERAGE_PRECISION: command.average_precision}
+    if not any(asked.values()):
+        yield from ((topic, middle_level(topic)) for topic in topics(compared))
+    for measure, results in asked.items():
+        found = topics(compared, measure) if results else []
+        if results and not found:
+            raise ValueError(
+                f"No run has an {measure.title()} at two numbers of labels or more. Leave --average-precision out, or "
+                "give runs of arml compare mlc whose main target is yes or no."
+            )
+        yield from ((topic, measure.shortfall(result)) for topic in found for result in results)
 
 
 def _collect(runs: tuple[Path, ...], console: Console, *, may_be_empty: bool) -> tuple[Collected, list[Chart]]:

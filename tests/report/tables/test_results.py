@@ -19,7 +19,7 @@ def test_the_paper_column_names_the_difference_in_protocol(tmp_path):
     assert "paper" not in result_sheet(comparison.subject, make_rows(comparison), paper=False).headings
 
 
-def test_the_measure_that_chose_the_network_has_its_own_difference_beside_the_error(tmp_path):
+def test_the_measure_that_chose_the_network_comes_first_and_the_error_after_it(tmp_path):
     """CelebA: the paper reports errors, networks are chosen by average precision. The table has both, each paired."""
     for seed in range(2):
         base = MultiLabel(dataset="celeba", main="Smiling", seed=seed)
@@ -29,14 +29,14 @@ def test_the_measure_that_chose_the_network_has_its_own_difference_beside_the_er
     (comparison,) = compare(tmp_path)
     sheet = result_sheet(comparison.subject, make_rows(comparison), paper=False)
     assert sheet.headings[1:6] == (
-        "error",
-        "difference to uniform",
         "average precision",
-        "difference in average precision",
+        "difference to uniform",
+        "error",
+        "difference in error",
         "AUC",
     )
     uniform, arml = cell_texts(sheet)
-    assert arml[1:5] == ["8.00 ± 0.00", "-1.00 ± 0.00*", "43.50 ± 6.35", "+3.00 ± 0.00*"]
+    assert arml[1:5] == ["43.50 ± 6.35", "+3.00 ± 0.00*", "8.00 ± 0.00", "-1.00 ± 0.00*"]
     assert uniform[2] == uniform[4] == ""
     (with_difference,) = [row for row in as_json({comparison.subject: make_rows(comparison)}) if row["chosen_against"]]
     assert (with_difference["chosen_by"], with_difference["chosen_against"]["mean"]) == ("average_precision", 3.0)

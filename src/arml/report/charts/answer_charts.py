@@ -1,4 +1,4 @@
-"""The two small figures beside an answer: errors, and weights over training, in colours that mean something."""
+"""The two small figures beside an answer: results, and weights over training, in colours that mean something."""
 
 from arml.lab.run import Line
 from arml.report.charts.chart import Bounds, Chart, Dot, Dots, Lines
@@ -13,29 +13,29 @@ MOST_DOTS = 7
 
 
 def answer_charts(answer: Answer) -> list[Chart]:
-    """Errors of the lines that matter, and the weights of the judged line, if they were recorded."""
-    found = [_error_chart(answer), _weights_chart(answer)]
+    """Results of the lines that matter, and the weights of the judged line, if they were recorded."""
+    found = [_result_chart(answer), _weights_chart(answer)]
     return [chart for chart in found if chart is not None]
 
 
-def _error_chart(answer: Answer) -> Dots | None:
-    comparison = answer.comparison
+def _result_chart(answer: Answer) -> Dots | None:
+    comparison, measure = answer.comparison, answer.measure()
     dots = []
     for line in _lines(answer)[:MOST_DOTS]:
-        errors = comparison.errors(line)
+        results = comparison.results(line, measure.name)
         chosen = line == answer.line and answer.advice in (Advice.LINE, Advice.ALONE, Advice.UNIFORM)
-        dots.append(Dot(_name(line), summarise([*errors.values()]), errors, tone="good" if chosen else "plain"))
+        dots.append(Dot(_name(line), summarise([*results.values()]), results, tone="good" if chosen else "plain"))
     if not dots:
         return None
     title = experiment_title(comparison.subject, len(answer.tasks))
     means = "; ".join(f"{dot.name} {dot.summary}" for dot in dots)
     return Dots(
-        slug("answer-error", title),
-        "Test error in %",
-        f"Mean test error in % with its 95 % interval over seeds: {means}.",
+        slug("answer", measure.title(), title),
+        f"Test {measure.title()} in %",
+        f"Mean test {measure.title()} in % with its 95 % interval over seeds: {means}.",
         "",
         tuple(dots),
-        Bounds(0, comparison.error_limit()),
+        Bounds(0, comparison.limit()),
         caption="mean, 95 % interval, seeds",
     )
 
@@ -47,7 +47,7 @@ def _lines(answer: Answer) -> list[Line]:
     methods = [line for line in comparison.lines_with(ARMLS) if judged and line.learner == judged.learner]
     oracle = [line for line in comparison.finished if line.variant == "without misleading" and line.method == "uniform"]
     found = dict.fromkeys([alone, uniform, *methods, answer.line, *oracle])
-    return [line for line in found if line is not None and comparison.errors(line)]
+    return [line for line in found if line is not None and comparison.shortfalls(line)]
 
 
 def _name(line: Line) -> str:

@@ -1,4 +1,4 @@
-"""Figures of one comparison: errors, weights and agreement over training."""
+"""Figures of one comparison: results, weights and agreement over training."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -25,26 +25,27 @@ def slug(*words: str) -> str:
 
 
 def subject_charts(comparison: Comparison) -> list[Chart]:
-    """Charts of errors, weights and agreement for one subject."""
-    found = [error_chart(comparison), training_chart(comparison, "weights"), training_chart(comparison, "agreement")]
+    """Charts of results, weights and agreement for one subject."""
+    found = [result_chart(comparison), training_chart(comparison, "weights"), training_chart(comparison, "agreement")]
     return [chart for chart in found if chart is not None]
 
 
-def error_chart(comparison: Comparison) -> Dots | None:
-    """Test error of every line."""
+def result_chart(comparison: Comparison) -> Dots | None:
+    """Test error of every line, or the measure that chose the networks."""
     lines = [line for line, runs in comparison.finished.items() if runs]
     if not lines:
         return None
-    title = subject_title(comparison.subject)
-    found = {line: comparison.errors(line) for line in lines}
+    title, measure = subject_title(comparison.subject), comparison.measure()
+    found = {line: comparison.results(line, measure.name) for line in lines}
     dots = tuple(Dot(line_title(line), summarise([*by_seed.values()]), by_seed) for line, by_seed in found.items())
-    bounds = Bounds(0, comparison.error_limit())
+    bounds = Bounds(0, comparison.limit())
     means = "; ".join(f"{dot.name} {dot.summary}" for dot in dots)
     return Dots(
-        slug("error", title),
-        f"Test error: {title}",
-        f"Mean test error in % with its 95 % interval over seeds{bounds.describe()}; lower is better. {means}.",
-        "test error in %",
+        slug(measure.title(), title),
+        f"Test {measure.title()}: {title}",
+        f"Mean test {measure.title()} in % with its 95 % interval over seeds{bounds.describe()}; "
+        f"{measure.better()} is better. {means}.",
+        f"test {measure.title()} in %",
         dots,
         bounds,
         caption=f"Mean over seeds with its 95 % interval{bounds.describe()}; ticks are single seeds.",

@@ -23,31 +23,33 @@ def charts_over_subjects(compared: Sequence[Comparison]) -> list[Chart]:
 
 
 def labels_chart(topic: Topic) -> Lines:
-    """Error over labels; for target domains, accuracy over shots."""
+    """What is compared over labels; for target domains, accuracy over shots."""
     domains = topic.subject.setting == "dg"
-    score: Callable[[float], float] = (lambda error: 100 - error) if domains else (lambda error: error)
+    measure = topic.measure
+    score: Callable[[float], float] = (lambda error: 100 - error) if domains else measure.value
     panel = Panel(
         topic_title(topic.subject) + (", runs with all labels left out" if math.inf in topic.labels else ""),
-        tuple(_labels_series(topic, line, score) for line in topic.errors),
+        tuple(_labels_series(topic, line, score) for line in topic.shortfalls),
         tuple(
-            (f"seed {seed}", tuple(_seed_series(topic, line, seed, score) for line in topic.errors))
-            for seed in sorted({seed for by_seed in topic.errors.values() for seed in by_seed})
+            (f"seed {seed}", tuple(_seed_series(topic, line, seed, score) for line in topic.shortfalls))
+            for seed in sorted({seed for by_seed in topic.shortfalls.values() for seed in by_seed})
         ),
     )
-    what = "Accuracy over shots per class" if domains else "Error over labels"
-    level = None if domains else middle_level(topic)
-    bounds = Bounds(0, topic.error_limit)
+    title = measure.title()
+    what = "Accuracy over shots per class" if domains else f"{title[:1].upper()}{title[1:]} over labels"
+    level = None if domains else measure.value(middle_level(topic))
+    bounds = Bounds(0, topic.limit)
     return Lines(
         slug("labels", topic_title(topic.subject)),
         f"{what}: {topic_title(topic.subject)}",
         f"{what}, one curve per learner and method. {describe_ends('At the right end', panel)} {band_note(bounds)}"
         f"{_left_out_note(topic)}",
         "labelled target images per class" if domains else "labels of the main task",
-        "accuracy in %" if domains else "test error in %",
+        "accuracy in %" if domains else f"test {title} in %",
         (panel,),
         log_x=not domains and min(topic.labels) > 0,
         level=level,
-        level_title="" if level is None else f"error {level:.2f} %",
+        level_title="" if level is None else f"{title} {level:.2f} %",
         bounds=bounds,
     )
 
@@ -65,7 +67,7 @@ def _left_out_note(topic: Topic) -> str:
 
 
 def _labels_series(topic: Topic, line: Line, score: Callable[[float], float]) -> Series:
-    found = {n: summary for n, summary in topic.mean_errors(line).items() if n < math.inf}
+    found = {n: summary for n, summary in topic.means(line).items() if n < math.inf}
     several = all(summary.n > 1 for summary in found.values())
     ends = [sorted((score(summary.low), score(summary.high))) for summary in found.values()] if several else None
     return Series(
@@ -78,8 +80,8 @@ def _labels_series(topic: Topic, line: Line, score: Callable[[float], float]) ->
 
 
 def _seed_series(topic: Topic, line: Line, seed: int, score: Callable[[float], float]) -> Series:
-    found = {n: error for n, error in sorted(topic.errors[line].get(seed, {}).items()) if n < math.inf}
-    return Series(line_title(line), list(found), [score(error) for error in found.values()])
+    found = {n: value for n, value in sorted(topic.shortfalls[line].get(seed, {}).items()) if n < math.inf}
+    return Series(line_title(line), list(found), [score(value) for value in found.values()])
 
 
 def scarcity_chart(line: Line, members: Sequence[Comparison]) -> Lines:

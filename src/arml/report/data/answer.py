@@ -3,9 +3,10 @@
 The judged line (the recommended method, if it was run), equal weights and the main task alone are compared with each
 other: three paired comparisons, corrected together. Every other line is then compared with what came out, corrected
 for the number of those lines; so is every simple model. A line is recommended only if it is established that its
-error is lower.
+result is better: the error lower or, where networks are chosen by average precision, that higher.
 """
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from arml.lab.run import Line
 from arml.report.data.comparison import Comparison
 from arml.report.data.decision import Decision, Outcome, decide
 from arml.report.data.labels_needed import LabelsFactor, labels_factor
+from arml.report.data.measure import Measure
 from arml.report.data.summary import Summary, paired_differences, summarise
 from arml.report.data.topics import Topic
 from arml.report.data.verdict import Verdict, verdicts
@@ -35,48 +37,59 @@ class Advice(Enum):
 
 
 class Answer(NamedTuple):
-    """The answer of one experiment. Differences are in points of the test error: less is better."""
+    """The answer of one experiment. Differences are those of shortfalls in points: less is better."""
 
     comparison: Comparison
     advice: Advice
     line: Line | None
     """The line that the answer is about: the recommended one or, if nothing is established, the judged one."""
-    error: Summary | None
-    """Its test error."""
+    result: Summary | None
+    """Its result on the test examples."""
     uniform: Line | None
     """Its learner with equal weights."""
     against_alone: Decision | None
-    """The line's error minus that of the main task alone."""
+    """The line minus the main task alone."""
     against_uniform: Decision | None
-    """The line's error minus that of equal weights."""
+    """The line minus equal weights."""
     chosen_among: int = 1
     """From how many lines it was chosen."""
     simple: tuple[str, Decision] | None = None
-    """The simple model with the lowest error, and that error minus the line's."""
+    """The best simple model, and that model minus the line."""
     as_inputs: Decision | None = None
-    """The error of a regression with the auxiliary columns as inputs, minus the line's."""
+    """A regression with the auxiliary columns as inputs, minus the line."""
     constant: tuple[str, float] | None = None
     """A constant answer whose mean error is not higher than the line's."""
     tasks: Sequence[Verdict] = ()
     judged: Line | None = None
     """The line whose weights stand beside the verdicts."""
     against_judged: Decision | None = None
-    """Where equal weights are recommended: their error minus that of the judged line."""
+    """Where equal weights are recommended: they minus the judged line."""
     labels_factor: LabelsFactor | None = None
-    """How many times as many labels the main task alone needs for the same error."""
+    """How many times as many labels the main task alone needs for the same result."""
 
-    def alone_error(self) -> Summary | None:
-        """The error of the main task alone."""
+    def alone_result(self) -> Summary | None:
+        """That of the main task alone."""
         alone = self.comparison.main_only_line()
-        return _mean_error(self.comparison, alone) if alone else None
+        return _mean_result(self.comparison, alone) if alone else None
 
-    def judged_error(self) -> Summary | None:
-        """The error of the judged line."""
-        return _mean_error(self.comparison, self.judged) if self.judged else None
+    def judged_result(self) -> Summary | None:
+        """That of the judged line."""
+        return _mean_result(self.comparison, self.judged) if self.judged else None
 
-    def uniform_error(self) -> Summary | None:
-        """The error of equal weights."""
-        return _mean_error(self.comparison, self.uniform) if self.uniform else None
+    def uniform_result(self) -> Summary | None:
+        """That of equal weights."""
+        return _mean_result(self.comparison, self.uniform) if self.uniform else None
+
+    def model_result(self, decision: Decision) -> float:
+        """The mean result of a model that was compared with the line; NaN if they share no seed."""
+        measure = self.measure()
+        if self.result is None or decision.difference is None:
+            return math.nan
+        return measure.value(measure.shortfall(self.result.mean) + decision.difference.mean)
+
+    def measure(self) -> Measure:
+        """What the answer is about: the error, or the measure that chose the networks."""
+        return self.comparison.measure()
 
 
 def make_answer(comparison: Comparison, topics: Sequence[Topic] = ()) -> Answer:
@@ -99,8 +112,8 @@ def _choose(comparison: Comparison, judged: Line | None) -> Answer:
         def against(other: Line | None) -> Decision | None:
             return decided.get((line, other)) if line and other else None
 
-        error = _mean_error(comparison, line) if line else None
-        return Answer(comparison, advice, line, error, uniform, against(alone), against(uniform))
+        result = _mean_result(comparison, line) if line else None
+        return Answer(comparison, advice, line, result, uniform, against(alone), against(uniform))
 
     if not decided:
         return answer(Advice.NOTHING, judged or uniform or alone)
@@ -125,7 +138,7 @@ def _choose(comparison: Comparison, judged: Line | None) -> Answer:
 def _uniform_line(comparison: Comparison, judged: Line | None) -> Line | None:
     """The line with equal weights that the judged line, or any other, is compared with."""
     wanted = [comparison.reference[judged]] if judged else [*dict.fromkeys(comparison.reference.values())]
-    return next((line for line in wanted if comparison.errors(line)), None)
+    return next((line for line in wanted if comparison.shortfalls(line)), None)
 
 
 def _decide_pairs(comparison: Comparison, lines: Sequence[Line]) -> dict[tuple[Line, Line], Decision]:
@@ -148,9 +161,9 @@ def _challenge(answer: Answer) -> Answer:
     better = [line for line, one in zip(others, decided, strict=True) if one.outcome is Outcome.LESS]
     if not better:
         return answer
-    best = min(better, key=lambda line: summarise([*comparison.errors(line).values()]).mean)
+    best = min(better, key=lambda line: summarise([*comparison.shortfalls(line).values()]).mean)
     uniform = comparison.reference[best]
-    rivals = [line for line in (alone, uniform) if line not in (None, best) and comparison.errors(line)]
+    rivals = [line for line in (alone, uniform) if line not in (None, best) and comparison.shortfalls(line)]
     decided = decide([_differences(comparison, best, line) for line in rivals], comparison.seeds())
     against: dict[Line | None, Decision] = dict(zip(rivals, decided, strict=True))
     first = against.get(alone or uniform)
@@ -159,7 +172,7 @@ def _challenge(answer: Answer) -> Answer:
     return answer._replace(
         advice=Advice.LINE,
         line=best,
-        error=_mean_error(comparison, best),
+        result=_mean_result(comparison, best),
         uniform=uniform,
         against_alone=against.get(alone),
         against_uniform=against.get(uniform),
@@ -178,17 +191,17 @@ def _candidates(comparison: Comparison) -> list[Line]:
 
 def _compare_simple_models(answer: Answer) -> Answer:
     """Adds the best simple model, which becomes the recommendation if it is established to be better."""
-    errors = _simple_errors(answer.comparison)
-    if answer.line is None or not errors:
+    found = _simple_models(answer.comparison)
+    if answer.line is None or not found:
         return answer
-    line = answer.comparison.errors(answer.line)
-    tried = [name for name in errors if name not in CONSTANTS]
-    family = [paired_differences(errors[name], line) for name in tried]
+    line = answer.comparison.shortfalls(answer.line)
+    tried = [name for name in found if name not in CONSTANTS]
+    family = [paired_differences(found[name], line) for name in tried]
     decided = dict(zip(tried, decide(family, answer.comparison.seeds()), strict=True))
     answer = answer._replace(as_inputs=decided.pop(KNOWN_AT_PREDICTION, None))
-    means = {name: summarise([*errors[name].values()]).mean for name in errors}
-    constant = min((name for name in errors if name in CONSTANTS), key=lambda name: means[name], default=None)
-    if constant and answer.error and means[constant] <= answer.error.mean:
+    means = {name: summarise([*by_seed.values()]).mean for name, by_seed in found.items()}
+    constant = min((name for name in found if name in CONSTANTS), key=lambda name: means[name], default=None)
+    if constant and answer.result and means[constant] <= answer.result.mean:
         answer = answer._replace(constant=(constant, means[constant]))
     if not decided:
         return answer
@@ -197,13 +210,15 @@ def _compare_simple_models(answer: Answer) -> Answer:
     return answer._replace(simple=(best, decided[best]), advice=Advice.SIMPLE if better else answer.advice)
 
 
-def _simple_errors(comparison: Comparison) -> dict[str, dict[int, float]]:
-    """The test error of every simple model, by seed: those that have lines, and those that every line carries along.
+def _simple_models(comparison: Comparison) -> dict[str, dict[int, float]]:
+    """The shortfall of every simple model, by seed: those that have lines, and those that every line carries along.
 
-    All lines carry the same, since they are trained on the same labels.
+    All lines carry the same, since they are trained on the same labels. These are known by their errors alone.
     """
     lines = [line for line in comparison.finished if line.learner in SIMPLE]
-    found = {line.learner: comparison.errors(line) for line in lines if comparison.errors(line)}
+    found = {line.learner: comparison.shortfalls(line) for line in lines if comparison.shortfalls(line)}
+    if not comparison.measure().is_error():
+        return found
     for runs in comparison.finished.values():
         for seed, run in runs.items():
             for name, error in run.outcome.get("yardsticks", {}).items():
@@ -221,9 +236,9 @@ def _labels_factor(answer: Answer, topics: Sequence[Topic]) -> LabelsFactor | No
 
 
 def _differences(comparison: Comparison, ours: Line, theirs: Line) -> list[float]:
-    return paired_differences(comparison.errors(ours), comparison.errors(theirs))
+    return paired_differences(comparison.shortfalls(ours), comparison.shortfalls(theirs))
 
 
-def _mean_error(comparison: Comparison, line: Line) -> Summary | None:
-    errors = comparison.errors(line)
-    return summarise([*errors.values()]) if errors else None
+def _mean_result(comparison: Comparison, line: Line) -> Summary | None:
+    results = comparison.results(line, comparison.measure().name)
+    return summarise([*results.values()]) if results else None

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from arml.lab.run import Line, Run, Subject
 from arml.lab.trace import Record, Recorded, divergence, result
+from arml.report.data.measure import ERROR, Measure
 from arml.report.data.summary import Seeds
 from arml.report.titles import MAIN_ONLY, order
 
@@ -56,17 +57,27 @@ class Comparison:
         measures = {run.measure() for run in self.runs}
         return measures.pop() if len(measures) == 1 else "error"
 
+    def measure(self) -> Measure:
+        """What the comparison is decided by: the measure that chose the networks, if all results have it."""
+        key = f"test_{self.chosen_by()}"
+        return Measure(self.chosen_by()) if all(key in outcome for outcome in self._outcomes()) else ERROR
+
+    def shortfalls(self, line: Line) -> dict[int, float]:
+        """What is compared, by seed; less is better."""
+        measure = self.measure()
+        return {seed: measure.shortfall(value) for seed, value in self.results(line, measure.name).items()}
+
     def overlap(self) -> float:
         """The overlap of the splits of different seeds, for ``summarise``."""
         return max((run.overlap() for run in self.runs), default=0.0)
 
     def seeds(self) -> Seeds:
-        """How the errors of different seeds hang together, and in which steps they come."""
+        """How the results of different seeds hang together, and in which steps they come."""
         return Seeds(self.overlap(), self._resolution())
 
     def _resolution(self) -> float:
         """By how much one test example changes an error: each of r is a share with the denominator r, or less."""
-        if self.is_numeric():
+        if self.is_numeric() or not self.measure().is_error():
             return 0.0
         errors = [value for outcome in self._outcomes() for value in _test_errors(outcome)]
         shares = (Fraction(error / 100).limit_denominator(MOST_TESTED) for error in errors if math.isfinite(error))
@@ -79,8 +90,8 @@ class Comparison:
         """Whether the main target is a number; its error is 100 (1 - R²), the share of variance not explained."""
         return any("test_rmse" in outcome for outcome in self._outcomes())
 
-    def error_limit(self) -> float:
-        """The largest possible error: 100 % for classes; that of numbers has no limit."""
+    def limit(self) -> float:
+        """The largest possible result: 100 % for classes; the error of numbers has no limit."""
         return math.inf if self.is_numeric() else 100.0
 
     def weights(self, line: Line) -> dict[str, dict[int, float]]:

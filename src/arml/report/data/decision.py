@@ -1,4 +1,4 @@
-"""Which of two paired errors is lower: decisions that never contradict their intervals.
+"""Which of two paired shortfalls is less, such as test errors: decisions that never contradict their intervals.
 
 For n paired differences with mean d and standard deviation s, and a family of m such comparisons, whose standard error
 is s sqrt(1 / n + o) with the overlap o of :func:`arml.report.data.summary.summarise`. Errors on r test rows come in
@@ -40,15 +40,15 @@ class Outcome(Enum):
 
 
 class Decision(NamedTuple):
-    """A paired comparison of two errors, decided."""
+    """A paired comparison of two lines, decided. Less is better."""
 
     outcome: Outcome
     difference: Summary | None
     """Ours minus theirs in points, with its uncorrected 95 % interval; ``None`` if no seed has both."""
     less: int = 0
-    """Seeds on which ours is lower."""
+    """Seeds on which ours is less."""
     more: int = 0
-    """Seeds on which ours is higher."""
+    """Seeds on which ours is more."""
     further: float | None = None
     """Further seeds that are expected to settle an open case; infinite beyond MOST_SEEDS, ``None`` if unknown."""
     needs_rows: bool = False

@@ -1,4 +1,4 @@
-"""How many labels a line needs to reach an error, and what share that is of what another line needs."""
+"""How many labels a line needs to reach a result, and what share that is of what another line needs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from arml.report.titles import uses_labels
 
 
 class LabelsNeeded(NamedTuple):
-    """How many labels one seed needs; ``None``: the most labels tried do not reach the error."""
+    """How many labels one seed needs; ``None``: the most labels tried do not reach the result."""
 
     labels: float | None
     at_most: bool = False
@@ -45,34 +45,34 @@ class GeometricMean(NamedTuple):
         return self.n > 1 and not self.low <= 1 <= self.high
 
 
-def labels_needed(errors: Mapping[float, float], level: float) -> LabelsNeeded:
-    """Labels at which the error first falls to ``level``, on straight lines over log(labels).
+def labels_needed(shortfalls: Mapping[float, float], level: float) -> LabelsNeeded:
+    """Labels at which the shortfall first falls to ``level``, on straight lines over log(labels).
 
     Points with no labels or with all labels have no place on that axis: they are left out.
 
     >>> labels_needed({10: 40.0, 1000: 20.0}, 30.0)
     LabelsNeeded(labels=100.0..., at_most=False)
     """
-    points = [(math.log(n), errors[n]) for n in sorted(errors) if is_on_axis(n)]
+    points = [(math.log(n), shortfalls[n]) for n in sorted(shortfalls) if is_on_axis(n)]
     if points and points[0][1] <= level:
         return LabelsNeeded(math.exp(points[0][0]), at_most=True)
-    for (x, error), (next_x, next_error) in pairwise(points):
-        if next_error <= level:
-            return LabelsNeeded(math.exp(x + (next_x - x) * (error - level) / (error - next_error)))
+    for (x, shortfall), (next_x, following) in pairwise(points):
+        if following <= level:
+            return LabelsNeeded(math.exp(x + (next_x - x) * (shortfall - level) / (shortfall - following)))
     return LabelsNeeded(None)
 
 
 def labels_needed_by_seed(topic: Topic, line: Line, level: float) -> dict[int, LabelsNeeded]:
     """Labels that each seed of the line needs, for seeds with two numbers of labels or more."""
-    several = {seed: errors for seed, errors in topic.errors[line].items() if sum(map(is_on_axis, errors)) > 1}
-    return {seed: labels_needed(errors, level) for seed, errors in several.items()}
+    several = {seed: found for seed, found in topic.shortfalls[line].items() if sum(map(is_on_axis, found)) > 1}
+    return {seed: labels_needed(found, level) for seed, found in several.items()}
 
 
 def paired_labels_needed(
     topic: Topic, line: Line, level: float, reference: Line
 ) -> list[tuple[LabelsNeeded, LabelsNeeded]]:
     """Labels that the line and the reference need, on seeds that have both; empty if the reference uses no labels."""
-    if reference not in topic.errors or not uses_labels(reference):
+    if reference not in topic.shortfalls or not uses_labels(reference):
         return []
     ours, theirs = (labels_needed_by_seed(topic, one, level) for one in (line, reference))
     return [(ours[seed], theirs[seed]) for seed in ours if seed in theirs]
@@ -86,7 +86,7 @@ def saving(topic: Topic, line: Line, level: float, reference: Line) -> Geometric
 
 
 class LabelsFactor(NamedTuple):
-    """How many times as many labels another line needs for the same error."""
+    """How many times as many labels another line needs for the same result."""
 
     factor: GeometricMean
     at_least: bool
@@ -94,18 +94,18 @@ class LabelsFactor(NamedTuple):
 
 
 def labels_factor(topic: Topic, line: Line, alone: Line, labels: float) -> LabelsFactor | None:
-    """How many times ``labels`` the line ``alone`` needs for the error that ``line`` has with them.
+    """How many times ``labels`` the line ``alone`` needs for the result that ``line`` has with them.
 
     ``None`` if that is unknown on every seed, or if the fewest labels tried are enough on some seed.
     """
-    if not is_on_axis(labels) or alone not in topic.errors or line not in topic.errors:
+    if not is_on_axis(labels) or alone not in topic.shortfalls or line not in topic.shortfalls:
         return None
     found, at_least = [], False
-    for seed, errors in topic.errors[alone].items():
-        level, tried = topic.errors[line].get(seed, {}).get(labels), [n for n in errors if is_on_axis(n)]
+    for seed, shortfalls in topic.shortfalls[alone].items():
+        level, tried = topic.shortfalls[line].get(seed, {}).get(labels), [n for n in shortfalls if is_on_axis(n)]
         if level is None or len(tried) < 2:
             continue
-        needed = labels_needed(errors, level)
+        needed = labels_needed(shortfalls, level)
         if needed.at_most:
             return None
         at_least = at_least or needed.labels is None

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from arml.lab.run import Line, Subject
 from arml.report.data.comparison import Comparison
+from arml.report.data.measure import ERROR, Measure
 from arml.report.data.summary import Summary, summarise
 from arml.report.titles import MAIN_ONLY, order, uses_labels
 
@@ -17,48 +18,58 @@ class Topic(NamedTuple):
     subject: Subject
     """One of its subjects, for titles."""
     labels: list[float]
-    errors: dict[Line, dict[int, dict[float, float]]]
-    """The error by line, seed and number of labels."""
+    shortfalls: dict[Line, dict[int, dict[float, float]]]
+    """What is compared by line, seed and number of labels; less is better."""
     reference: dict[Line, Line]
-    error_limit: float
-    """The largest possible error."""
+    limit: float
+    """The largest possible result."""
+    measure: Measure
+    """What is compared: that of all comparisons, or the error."""
 
     def main_only_line(self) -> Line | None:
         """The line that sees the main task alone, if it was run."""
-        return next((line for line in self.errors if line.learner in MAIN_ONLY), None)
+        return next((line for line in self.shortfalls if line.learner in MAIN_ONLY), None)
 
     def has_reference(self) -> bool:
         """Whether there is a line to compare another one with."""
-        return any(self.reference[line] in self.errors for line in self.errors if line != self.reference[line])
+        return any(self.reference[line] in self.shortfalls for line in self.shortfalls if line != self.reference[line])
 
-    def mean_errors(self, line: Line) -> dict[float, Summary]:
-        """The mean error over seeds, with its interval, at each number of labels."""
+    def means(self, line: Line) -> dict[float, Summary]:
+        """The mean shortfall over seeds, with its interval, at each number of labels."""
         found: dict[float, list[float]] = defaultdict(list)
-        for by_labels in self.errors[line].values():
-            for labels, error in by_labels.items():
-                found[labels].append(error)
+        for by_labels in self.shortfalls[line].values():
+            for labels, shortfall in by_labels.items():
+                found[labels].append(shortfall)
         return {labels: summarise(found[labels]) for labels in sorted(found)}
 
 
-def topics(compared: Sequence[Comparison]) -> list[Topic]:
-    """The topics with several numbers of labels."""
+def topics(compared: Sequence[Comparison], measure: Measure | None = None) -> list[Topic]:
+    """The topics with several numbers of labels.
+
+    ``measure`` is what is compared; ``None``: what all comparisons of the topic are decided by, or else the error.
+    """
     grouped: dict[tuple[str, str, str], list[Comparison]] = defaultdict(list)
     for comparison in compared:
         grouped[comparison.subject[:3]].append(comparison)
-    found = [_topic(members) for members in grouped.values()]
+    found = [_topic(members, measure or _common_measure(members)) for members in grouped.values()]
     return [topic for topic in found if len(topic.labels) > 1]
 
 
-def _topic(members: Sequence[Comparison]) -> Topic:
-    errors: dict[Line, dict[int, dict[float, float]]] = defaultdict(lambda: defaultdict(dict))
+def _common_measure(members: Sequence[Comparison]) -> Measure:
+    measures = {comparison.measure() for comparison in members}
+    return measures.pop() if len(measures) == 1 else ERROR
+
+
+def _topic(members: Sequence[Comparison], measure: Measure) -> Topic:
+    found: dict[Line, dict[int, dict[float, float]]] = defaultdict(lambda: defaultdict(dict))
     for comparison in members:
         for line in comparison.finished:
-            for seed, error in comparison.errors(line).items():
-                errors[line][seed][comparison.subject.labels] = error
-    labels = sorted({n for by_seed in errors.values() for by_labels in by_seed.values() for n in by_labels})
+            for seed, value in comparison.results(line, measure.name).items():
+                found[line][seed][comparison.subject.labels] = measure.shortfall(value)
+    labels = sorted({n for by_seed in found.values() for by_labels in by_seed.values() for n in by_labels})
     reference = {line: one for comparison in members for line, one in comparison.reference.items()}
-    in_order = {line: errors[line] for line in sorted(errors, key=order)}
-    return Topic(members[0].subject, labels, in_order, reference, max(one.error_limit() for one in members))
+    in_order = {line: found[line] for line in sorted(found, key=order)}
+    return Topic(members[0].subject, labels, in_order, reference, max(one.limit() for one in members), measure)
 
 
 def is_on_axis(labels: float) -> bool:
@@ -67,9 +78,9 @@ def is_on_axis(labels: float) -> bool:
 
 
 def middle_level(topic: Topic) -> float:
-    """Half-way between the best and worst mean error of lines with equal weights that use labels, or of all lines."""
-    equal = [line for line in topic.errors if line == topic.reference[line] and uses_labels(line)]
-    found = [(n, summary.mean) for line in equal or topic.errors for n, summary in topic.mean_errors(line).items()]
+    """Half-way between the best and worst mean shortfall of lines with equal weights that use labels, or of all."""
+    equal = [line for line in topic.shortfalls if line == topic.reference[line] and uses_labels(line)]
+    found = [(n, summary.mean) for line in equal or topic.shortfalls for n, summary in topic.means(line).items()]
     # Points without a place on the axis of labels count only if no others were run.
     means = [mean for n, mean in found if is_on_axis(n)] or [mean for _, mean in found]
     return (min(means) + max(means)) / 2

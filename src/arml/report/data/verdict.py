@@ -1,7 +1,7 @@
-"""The verdict on each auxiliary task: what leaving it out does to the error, as far as the intervals allow.
+"""The verdict on each auxiliary task: what leaving it out does to the result, as far as the intervals allow.
 
-*helps*: without the task the error is higher. *drop it*: without the task the error is lower. *makes no difference*:
-the two errors differ by less than the margin. *cannot tell yet*: everything else. The first three are corrected for
+*helps*: without the task the result is worse. *drop it*: without the task the result is better. *makes no difference*:
+the two results differ by less than the margin. *cannot tell yet*: everything else. The first three are corrected for
 the number of tasks, see ``decision``. Weights and agreement stand beside the verdict: they are what the method
 believes, not a test.
 """
@@ -43,7 +43,7 @@ class Verdict(NamedTuple):
     agreement: Summary | None
     """The cosine of its gradient and the main one, mean over training, over seeds; ``None`` in older records."""
     without: Decision | None
-    """Error without the task minus error with it, paired on seeds; ``None`` if that was not run."""
+    """Shortfall without the task minus that with it, paired on seeds; ``None`` if that was not run."""
 
     def is_switched_off(self) -> bool:
         """Whether the method itself has nearly switched the task off, on more than one seed."""
@@ -92,13 +92,13 @@ def _verdict(comparison: Comparison, line: Line, task: str, without: Decision | 
 
 
 def _differences_without(comparison: Comparison, line: Line, task: str, *, alone: bool) -> list[float] | None:
-    """Error without the task minus error with it, by seed; ``None`` if that was not run.
+    """Shortfall without the task minus that with it, by seed; ``None`` if that was not run.
 
     Under the line's own method if that was run, else under equal weights. Without its only auxiliary task a line is
     the main task alone.
     """
     for full in dict.fromkeys((line, comparison.reference[line])):
         left_out = comparison.main_only_line() if alone else full._replace(variant=f"without {task}")
-        if left_out is not None and comparison.errors(left_out):
-            return paired_differences(comparison.errors(left_out), comparison.errors(full))
+        if left_out is not None and comparison.shortfalls(left_out):
+            return paired_differences(comparison.shortfalls(left_out), comparison.shortfalls(full))
     return None

@@ -13,11 +13,12 @@ from arml.lab.own_loop import OwnLoop
 from arml.report.data.answer import Advice, Answer
 from arml.report.data.decision import MARGIN, MOST_SEEDS, Decision, Outcome
 from arml.report.data.labels_needed import LabelsFactor
+from arml.report.data.measure import ERROR, Measure
 from arml.report.data.summary import FORMULA, OVERLAP_FORMULA, Summary
 from arml.report.data.verdict import Finding, Verdict
 from arml.report.tables.other_models import other_models
 from arml.report.tables.own_loop_words import COMPARE, try_without
-from arml.report.tables.phrases import join_names, lower_seeds, model_name, percent, points
+from arml.report.tables.phrases import better_seeds, join_names, model_name, percent, points
 from arml.report.tables.sheet import format_weight
 from arml.report.titles import experiment_title, short_title
 
@@ -91,7 +92,7 @@ def answer_text(answer: Answer) -> AnswerText:
         number,
         number_note,
         [*_how_sure(answer)],
-        _sort([badge(task, setting) for task in answer.tasks]),
+        _sort([badge(task, setting, answer.measure()) for task in answer.tasks]),
         [*_evidence(answer), *_rules(answer)],
         setting,
         answer.advice is not Advice.NOTHING,
@@ -107,16 +108,18 @@ def _name(answer: Answer) -> str:
 
 
 def _headline(answer: Answer) -> str:
-    name, error, setting = _name(answer), percent(answer.error), answer.comparison.subject.setting
+    name, result, setting = _name(answer), _result(answer), answer.comparison.subject.setting
     if answer.advice is Advice.LINE:
-        return f"Train with {name}: {error} error instead of {_instead(answer)}{_keep_and_drop(answer.tasks)}"
+        return f"Train with {name}: {result} instead of {_instead(answer)}{_keep_and_drop(answer.tasks)}"
     if answer.advice is Advice.ALONE:
-        return f"Train on the main task alone: {error} error, and the auxiliary tasks cost more than they give"
+        return f"Train on the main task alone: {result}, and the auxiliary tasks cost more than they give"
     if answer.advice is Advice.UNIFORM:
-        return f"Take {UNIFORM}: {error} error instead of {_with_judged(answer)}"
+        return f"Take {UNIFORM}: {result} instead of {_with_judged(answer)}"
     if answer.advice is Advice.SIMPLE and answer.simple:
         model, decision = answer.simple
-        return f"Use {model_name(model)}: its error is {points(decision)} lower than that of {name} ({error})"
+        measure, size = answer.measure(), points(decision)
+        than = f"{measure.better()} than that of {name} ({percent(answer.result)})"
+        return f"Use {model_name(model)}: its {measure.title()} is {size} {than}"
     if answer.advice is Advice.EITHER:
         rival = ALONE if answer.against_alone else UNIFORM
         return f"Keep it simple, take {rival}: {name} makes no difference of more than {MARGIN:g} point"
@@ -129,14 +132,18 @@ def _headline(answer: Answer) -> str:
     return f"Nothing to compare yet: {_missing(answer)}"
 
 
+def _result(answer: Answer) -> str:
+    return f"{percent(answer.result)} {answer.measure().title()}"
+
+
 def _with_judged(answer: Answer) -> str:
-    return f"{percent(answer.judged_error())} with {short_title(answer.judged)}" if answer.judged else ""
+    return f"{percent(answer.judged_result())} with {short_title(answer.judged)}" if answer.judged else ""
 
 
 def _instead(answer: Answer) -> str:
     if answer.against_alone is not None:
-        return f"{percent(answer.alone_error())} on {ALONE}"
-    return f"{percent(answer.uniform_error())} with {UNIFORM}"
+        return f"{percent(answer.alone_result())} on {ALONE}"
+    return f"{percent(answer.uniform_result())} with {UNIFORM}"
 
 
 def _missing(answer: Answer) -> str:
@@ -155,47 +162,48 @@ def _keep_and_drop(tasks: Sequence[Verdict]) -> str:
 
 
 def _number(answer: Answer) -> tuple[str, str]:
-    """The error of what is recommended, and what it stands against."""
+    """The result of what is recommended, and what it stands against."""
+    title = answer.measure().title()
     if answer.advice is Advice.LINE:
-        return percent(answer.error), f"error instead of {_instead(answer)}"
+        return percent(answer.result), f"{title} instead of {_instead(answer)}"
     if answer.advice is Advice.UNIFORM:
-        return percent(answer.error), f"error instead of {_with_judged(answer)}"
-    if answer.advice is Advice.SIMPLE and answer.simple and answer.simple[1].difference and answer.error:
-        simple = answer.error.mean + answer.simple[1].difference.mean
+        return percent(answer.result), f"{title} instead of {_with_judged(answer)}"
+    if answer.advice is Advice.SIMPLE and answer.simple and answer.simple[1].difference and answer.result:
         return (
-            f"{simple:.1f} %",
-            f"error with {model_name(answer.simple[0])}, {percent(answer.error)} with {_name(answer)}",
+            f"{answer.model_result(answer.simple[1]):.1f} %",
+            f"{title} with {model_name(answer.simple[0])}, {percent(answer.result)} with {_name(answer)}",
         )
-    if answer.error is None:
+    if answer.result is None:
         return "", ""
-    return percent(answer.error), f"error {'on' if answer.advice is Advice.ALONE else 'with'} {_name(answer)}"
+    return percent(answer.result), f"{title} {'on' if answer.advice is Advice.ALONE else 'with'} {_name(answer)}"
 
 
 def _how_sure(answer: Answer) -> Iterator[str]:
-    alone, uniform = answer.against_alone, answer.against_uniform
+    alone, uniform, better = answer.against_alone, answer.against_uniform, answer.measure().better()
     if answer.advice is Advice.LINE and (alone or uniform):
         decision = alone or uniform
         among = f", the best of {answer.chosen_among} lines" if answer.chosen_among > 1 else ""
-        yield f"How sure: lower on {lower_seeds(decision)}{among}{_few(decision, answer.comparison.subject.setting)}."
+        few = _few(decision, answer.comparison.subject.setting)
+        yield f"How sure: {better} on {better_seeds(decision)}{among}{few}."
     if answer.advice is Advice.UNIFORM and answer.against_judged:
         few = _few(answer.against_judged, answer.comparison.subject.setting)
-        yield f"How sure: lower on {lower_seeds(answer.against_judged)}{few}."
+        yield f"How sure: {better} on {better_seeds(answer.against_judged)}{few}."
     if alone is not None and uniform is not None and answer.advice is not Advice.ONE_SEED:
         yield _uniform_sentence(answer, uniform)
     if answer.labels_factor is not None:
         yield from _labels_sentence(answer.labels_factor)
     if answer.advice is Advice.SIMPLE:
         decision = answer.simple[1] if answer.simple else None
-        yield f"How sure: lower on {lower_seeds(decision)}. A simpler model wins here."
+        yield f"How sure: {better} on {better_seeds(decision)}. A simpler model wins here."
     yield from other_models(answer, _name(answer))
 
 
 def _uniform_sentence(answer: Answer, decision: Decision) -> str:
-    name, theirs = _name(answer), percent(answer.uniform_error())
+    name, theirs, measure = _name(answer), percent(answer.uniform_result()), answer.measure()
     if decision.outcome is Outcome.LESS:
-        return f"With {UNIFORM} it would be {theirs}: {name} is lower on {lower_seeds(decision)}."
+        return f"With {UNIFORM} it would be {theirs}: {name} is {measure.better()} on {better_seeds(decision)}."
     if decision.outcome is Outcome.MORE:
-        return f"With {UNIFORM} it would be {theirs}: {name} is higher on {lower_seeds(decision.flip())}."
+        return f"With {UNIFORM} it would be {theirs}: {name} is {measure.worse()} on {better_seeds(decision.flip())}."
     if decision.outcome is Outcome.SAME:
         return f"{UNIFORM.capitalize()} do as well, within {MARGIN:g} point: {theirs}."
     setting = answer.comparison.subject.setting
@@ -237,11 +245,11 @@ def _sort(badges: Sequence[Badge]) -> list[Badge]:
     return sorted(badges, key=lambda one: [*Finding].index(one.finding))
 
 
-def badge(verdict: Verdict, setting: str) -> Badge:
+def badge(verdict: Verdict, setting: str, measure: Measure = ERROR) -> Badge:
     """The badge of a task."""
     if verdict.without is None or verdict.without.difference is None:
         return Badge(verdict.task, verdict.finding, f"not tried without it: {_command(setting, [verdict.task])}", False)
-    return Badge(verdict.task, verdict.finding, _note(verdict, verdict.without, setting))
+    return Badge(verdict.task, verdict.finding, _note(verdict, verdict.without, setting, measure))
 
 
 def _command(setting: str, tasks: Sequence[str]) -> str:
@@ -252,12 +260,12 @@ def _command(setting: str, tasks: Sequence[str]) -> str:
     return shlex.join(["arml", "compare", setting, *names])
 
 
-def _note(verdict: Verdict, decision: Decision, setting: str) -> str:
+def _note(verdict: Verdict, decision: Decision, setting: str, measure: Measure) -> str:
     off = "; its weight is near 0" if verdict.is_switched_off() else ""
     if verdict.finding is Finding.HELPS:
-        return f"{points(decision)} more error without it"
+        return f"{points(decision)} {'more' if measure.is_error() else 'less'} {measure.title()} without it"
     if verdict.finding is Finding.DROP:
-        return f"{points(decision)} less error without it{off}"
+        return f"{points(decision)} {'less' if measure.is_error() else 'more'} {measure.title()} without it{off}"
     if verdict.finding is Finding.SAME:
         return f"with or without it: the same within {MARGIN:g} point"
     return what_would_tell(decision, setting)
@@ -287,26 +295,28 @@ def _list_with_notes(members: Sequence[Badge]) -> str:
 
 
 def _evidence(answer: Answer) -> Iterator[str]:
+    measure = answer.measure()
     for rival, decision in ((ALONE, answer.against_alone), (UNIFORM, answer.against_uniform)):
         if decision is not None and decision.difference is not None:
-            yield f"{_name(answer)} minus {rival}: {_difference(decision)}."
+            yield f"{_name(answer)} minus {rival}: {_difference(decision, measure)}."
     if answer.simple is not None and answer.simple[1].difference is not None:
-        yield f"{model_name(answer.simple[0])} minus {_name(answer)}: {_difference(answer.simple[1])}."
+        yield f"{model_name(answer.simple[0])} minus {_name(answer)}: {_difference(answer.simple[1], measure)}."
     for one in answer.tasks:
         if one.without is not None and one.without.difference is not None:
-            yield f"Without {one.task}, minus with it: {_difference(one.without)}. Weight {_weight(one.weight)}."
+            without = _difference(one.without, measure)
+            yield f"Without {one.task}, minus with it: {without}. Weight {_weight(one.weight)}."
 
 
 def _weight(weight: Summary) -> str:
     return f"{format_weight(weight.mean)}" + (f" ± {format_weight(weight.half_width)}" if weight.n > 1 else "")
 
 
-def _difference(decision: Decision) -> str:
-    found = decision.difference
-    if found is None:
+def _difference(decision: Decision, measure: Measure) -> str:
+    if decision.difference is None:
         return ""
+    found = measure.difference(decision.difference)
     interval = f" ± {found.half_width:.2f}" if found.n > 1 else ""
-    return f"{found.mean:+.2f}{interval} points of the error, n = {found.n}"
+    return f"{found.mean:+.2f}{interval} points of the {measure.title()}, n = {found.n}"
 
 
 def _few(decision: Decision | None, setting: str) -> str:

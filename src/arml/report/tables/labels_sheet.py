@@ -1,4 +1,4 @@
-"""A table of the labels that each line needs to reach an error."""
+"""A table of the labels that each line needs to reach a result."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from arml.lab.run import Line
 from arml.report.data.labels_needed import LabelsNeeded, geometric_mean, labels_needed_by_seed, saving
 from arml.report.data.topics import Topic, is_on_axis
+from arml.report.tables.phrases import level_title
 from arml.report.tables.sheet import Cell, Sheet, text
 from arml.report.titles import line_title, topic_title, uses_labels
 
 NEEDED_FORMULA = (
-    "labels needed: the point where the line between neighbouring points, on a logarithmic axis of labels, first falls "
-    "to the error, for each seed; then the geometric mean over seeds and exp of the 95 % interval by Student's t of "
-    "the logarithm"
+    "labels needed: the point where the line between neighbouring points, on a logarithmic axis of labels, first "
+    "reaches the result, for each seed; then the geometric mean over seeds and exp of the 95 % interval by Student's t "
+    "of the logarithm"
 )
 SAVING_FORMULA = (
-    "share: labels needed / labels that the other line needs, for each seed that reaches the error with both; then the "
-    "geometric mean over seeds and exp of the 95 % interval by Student's t of the logarithm of the ratio"
+    "share: labels needed / labels that the other line needs, for each seed that reaches the result with both; then "
+    "the geometric mean over seeds and exp of the 95 % interval by Student's t of the logarithm of the ratio"
 )
 
 
@@ -25,9 +26,9 @@ def labels_sheet(topic: Topic, level: float) -> Sheet:
     alone = topic.main_only_line()
     shares = ("share of what uniform needs", *(["share of what main only needs"] if alone is not None else []))
     return Sheet(
-        f"Labels needed for an error of {level:.2f} %: {topic_title(topic.subject)}",
+        f"Labels needed for {level_title(topic.measure, level)}: {topic_title(topic.subject)}",
         ("", "labels needed", *shares, "seeds that reach it"),
-        tuple(_row(topic, line, level, alone) for line in topic.errors),
+        tuple(_row(topic, line, level, alone) for line in topic.shortfalls),
         (NEEDED_FORMULA, SAVING_FORMULA, _labels_note(topic.labels)),
     )
 

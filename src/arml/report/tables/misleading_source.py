@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from arml.lab.run import Line
 from arml.report.data.comparison import Comparison
 from arml.report.data.summary import paired_difference, summarise
-from arml.report.tables.results import error_note
+from arml.report.tables.results import result_note
 from arml.report.tables.sheet import Cell, Sheet, difference, number, text, weight_cell
 from arml.report.titles import line_title, order, subject_title
 
@@ -32,7 +32,7 @@ def _sheet(comparison: Comparison) -> Sheet:
         ("", f"weight of {MISLEADING}", "error", "difference to the oracle"),
         tuple(_row(comparison, line) for line in lines),
         (
-            error_note(comparison.protocols()),
+            result_note(comparison.protocols()),
             f"oracle: the same learner with equal weights, {ORACLE}: it has to know that this source misleads",
             "difference: paired on the same seeds; * where its interval excludes 0",
         ),

@@ -1,8 +1,9 @@
-"""Small parts of sentences about errors, differences and tasks."""
+"""Small parts of sentences about results, differences and tasks."""
 
 from collections.abc import Sequence
 
 from arml.report.data.decision import Decision
+from arml.report.data.measure import Measure
 from arml.report.data.summary import Summary
 from arml.report.titles import YARDSTICKS
 
@@ -10,9 +11,18 @@ MOST_NAMES = 6
 """Tasks that a line names; further ones are counted."""
 
 
-def percent(error: Summary | None) -> str:
-    """The mean error; empty if there is none."""
-    return "" if error is None else f"{error.mean:.1f} %"
+def percent(result: Summary | None) -> str:
+    """The mean; empty if there is none."""
+    return "" if result is None else f"{result.mean:.1f} %"
+
+
+def level_title(measure: Measure, level: float) -> str:
+    """A shortfall as a result that labels are needed for.
+
+    >>> level_title(Measure(), 12.5), level_title(Measure("average_precision"), 12.5)
+    ('an error of 12.50 %', 'an average precision of 87.50 %')
+    """
+    return f"an {measure.title()} of {measure.value(level):.2f} %"
 
 
 def points(decision: Decision) -> str:
@@ -26,8 +36,8 @@ def points(decision: Decision) -> str:
     return f"{size:.1f} point{'' if f'{size:.1f}' == '1.0' else 's'}"
 
 
-def lower_seeds(decision: Decision | None) -> str:
-    """On how many seeds ours is lower."""
+def better_seeds(decision: Decision | None) -> str:
+    """On how many seeds ours is better."""
     found = decision.difference if decision else None
     return f"{decision.less} of {found.n} seeds" if decision and found else "no seed"
 

@@ -1,11 +1,12 @@
-"""The table of a comparison: errors, differences, weights, and unfinished runs."""
+"""The table of a comparison: results, differences, weights, and unfinished runs."""
 
 from collections.abc import Mapping, Sequence
 
 from arml.lab.run import Subject
+from arml.report.data.measure import ERROR, Measure
 from arml.report.data.paper import PROTOCOLS, figures_at_other_labels, has_figures
 from arml.report.data.summary import FORMULA, OVERLAP_FORMULA, Summary
-from arml.report.tables.rows import Row, best_line
+from arml.report.tables.rows import Row, best_line, deciding_measure
 from arml.report.tables.sheet import Cell, Sheet, count, difference, format_weight, number, text
 from arml.report.tables.simple_model_notes import simple_model_notes
 from arml.report.titles import METRICS, YARDSTICKS, subject_title
@@ -19,43 +20,49 @@ FEW_SEEDS = 5
 """Below this many seeds, a note warns of wide intervals."""
 
 
-def error_note(protocols: Sequence[str], *, overlap: float = 0.0) -> str:
-    """A note on errors: their formula, and which network was tested on what."""
-    return f"error: {OVERLAP_FORMULA if overlap else FORMULA}; {'; or '.join(protocols)}"
+def result_note(protocols: Sequence[str], measure: Measure = ERROR, *, overlap: float = 0.0) -> str:
+    """A note on results: their formula, and which network was tested on what."""
+    return f"{measure.title()}: {OVERLAP_FORMULA if overlap else FORMULA}; {'; or '.join(protocols)}"
 
 
 def result_sheet(subject: Subject, rows: Sequence[Row], *, paper: bool) -> Sheet:
     """The table of one subject."""
     known = paper and has_figures(subject)
-    further = _further_metrics(rows)
-    others = [heading for name in further for heading in _headings(name, rows)]
-    headings = ("", "error", "difference to uniform", *others, "weights", "n")
+    measure = deciding_measure(rows)
+    further = _further_metrics(rows, measure)
+    others = [heading for name in further for heading in _headings(name)]
+    headings = ("", measure.title(), "difference to uniform", *others, "weights", "n")
     return Sheet(
         f"Test results in %: {subject_title(subject)}",
-        headings + (("paper",) if known else ()),
-        tuple(_cells(row, further, strong=row.line == best_line(rows), paper=known) for row in rows),
+        headings + ((_paper_heading(measure),) if known else ()),
+        tuple(_cells(row, measure, further, strong=row.line == best_line(rows), paper=known) for row in rows),
         _notes(subject, rows, paper=paper),
-        wide=("weights", *(heading for heading in others if heading != METRICS.get(rows[0].chosen_by))),
+        wide=("weights", *(heading for heading in others if heading != ERROR.title())),
     )
 
 
-def _headings(name: str, rows: Sequence[Row]) -> list[str]:
-    """The heading of a measure, and that of its difference to uniform weights if it chose the networks."""
+def _paper_heading(measure: Measure) -> str:
+    return "paper" if measure.is_error() else "paper: error"
+
+
+def _headings(name: str) -> list[str]:
+    """The heading of a further measure, and that of its difference to uniform weights if it is the error."""
     title = METRICS.get(name, name)
-    return [title, f"difference in {title}"] if name == rows[0].chosen_by else [title]
+    return [title, f"difference in {title}"] if name == ERROR.name else [title]
 
 
-def _cells(row: Row, further: Sequence[str], *, strong: bool, paper: bool) -> tuple[Cell, ...]:
-    error = number(row.metrics["error"], strong=strong) if row.metrics else text("no finished run")
+def _cells(row: Row, measure: Measure, further: Sequence[str], *, strong: bool, paper: bool) -> tuple[Cell, ...]:
+    first = number(row.metrics[measure.name], strong=strong) if row.metrics else text("no finished run")
+    against = difference(row.against if measure.is_error() else row.chosen_against)
     others = [cell for name in further for cell in _measure_cells(row, name)]
     seeds = count(row.metrics["error"].n if row.metrics else 0, _remarks(row))
-    cells = (text(row.title()), error, difference(row.against), *others, text(_weights_text(row)), seeds)
+    cells = (text(row.title()), first, against, *others, text(_weights_text(row)), seeds)
     return cells + ((text(row.paper),) if paper else ())
 
 
 def _measure_cells(row: Row, name: str) -> list[Cell]:
     found = number(row.metrics.get(name))
-    return [found, difference(row.chosen_against)] if name == row.chosen_by else [found]
+    return [found, difference(row.against)] if name == ERROR.name else [found]
 
 
 def _remarks(row: Row) -> list[str]:
@@ -75,10 +82,10 @@ def _weights_text(row: Row) -> str:
     )
 
 
-def _further_metrics(rows: Sequence[Row]) -> list[str]:
-    """Metrics other than the error; the majority error is the same for all lines and stands in a note."""
+def _further_metrics(rows: Sequence[Row], measure: Measure) -> list[str]:
+    """Metrics other than the first; the majority error is the same for all lines and stands in a note."""
     names = next((list(row.metrics) for row in rows if row.metrics), [])
-    return [name for name in names if name not in ("error", "majority_error")]
+    return [name for name in names if name not in (measure.name, "majority_error")]
 
 
 def _yardstick_note(rows: Sequence[Row]) -> list[str]:
@@ -100,10 +107,12 @@ def _num_seeds(yardsticks: Mapping[str, Summary]) -> int:
 def _notes(subject: Subject, rows: Sequence[Row], *, paper: bool) -> tuple[str, ...]:
     protocols = dict.fromkeys(protocol for row in rows for protocol in row.protocols)
     overlap = max((row.overlap for row in rows), default=0.0)
-    notes = [error_note(list(protocols), overlap=overlap), DIFFERENCE_NOTE, *simple_model_notes(rows)]
+    measure = deciding_measure(rows)
+    notes = [result_note(list(protocols), measure, overlap=overlap), DIFFERENCE_NOTE, *simple_model_notes(rows)]
     notes += _yardstick_note(rows)
     if best_line(rows) is None:
-        notes.append("No line is clearly best: the interval of the lowest error overlaps that of another line.")
+        best = f"{'lowest' if measure.is_error() else 'highest'} {measure.title()}"
+        notes.append(f"No line is clearly best: the interval of the {best} overlaps that of another line.")
     most = max((row.metrics["error"].n for row in rows if row.metrics), default=0)
     if 0 < most < FEW_SEEDS:
         notes.append(f"n = {most}: few seeds. Intervals are wide, and the spread itself is uncertain.")

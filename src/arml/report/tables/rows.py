@@ -7,6 +7,7 @@ from typing import NamedTuple
 from arml.lab.run import Line, Run, Subject
 from arml.lab.trace import Record, Recorded
 from arml.report.data.comparison import Comparison, comparisons
+from arml.report.data.measure import ERROR, Measure
 from arml.report.data.paper import paper_figure
 from arml.report.data.summary import Summary, paired_difference, summarise
 from arml.report.titles import line_title
@@ -101,17 +102,24 @@ def _yardsticks(outcomes: Sequence[Record]) -> dict[str, Summary]:
     return {name: summarise([one[name] for one in found if name in one]) for name in (found[0] if found else ())}
 
 
+def deciding_measure(rows: Sequence[Row]) -> Measure:
+    """The measure that chose the networks, if all finished lines have it; else the error."""
+    name = rows[0].chosen_by if rows else ERROR.name
+    return Measure(name) if all(name in row.metrics for row in rows if row.metrics) else ERROR
+
+
 def best_line(rows: Sequence[Row]) -> Line | None:
-    """The line whose error is below every other line's by more than both intervals together, or ``None``.
+    """The line that is better than every other line by more than both intervals together, or ``None``.
 
     Grid search does not compete: it trains several times.
     """
     finished = [row for row in rows if row.metrics and row.line.method != "grid"]
     if len(finished) < 2:
         return None
-    first = min(finished, key=lambda row: row.metrics["error"].mean)
-    others = (row.metrics["error"] for row in finished if row is not first)
-    return first.line if all(first.metrics["error"].high < other.low for other in others) else None
+    measure = deciding_measure(rows)
+    found = {row.line: measure.mean_shortfall(row.metrics[measure.name]) for row in finished}
+    first = min(found, key=lambda line: found[line].mean)
+    return first if all(found[first].high < other.low for line, other in found.items() if line != first) else None
 
 
 def as_json(tables: Mapping[Subject, Sequence[Row]]) -> list[dict[str, object]]:

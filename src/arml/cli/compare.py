@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from arml.cli.options import Compare, EngineOptions
-from arml.cli.progress import bar, count_bar, plain_warnings, say
+from arml.cli.progress import LogLines, bar, count_bar, plain_warnings, say
 from arml.cli.train import MOST, check_at_least_one
 from arml.lab.build import Folders, complete
 from arml.lab.build.settings import check_data
@@ -91,10 +91,11 @@ def run_on_engine(
 ) -> list[Outcome]:
     """Trains all unfinished runs with a progress bar, and reports failures at once."""
     with bar(console, slow=True) as progress:
-        task = progress.add_task("runs", total=len(set(runs)))
+        task, lines = progress.add_task("runs", total=len(set(runs))), LogLines(console)
 
         def watch(outcome: Outcome) -> None:
             progress.advance(task)
+            lines.tell(progress.tasks[0])
             if outcome.failure is not None:
                 say(progress.console, f"failed: {outcome.run.name()}: {outcome.failure.strip().splitlines()[-1]}")
 

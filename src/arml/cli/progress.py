@@ -54,6 +54,27 @@ class TimeLeft(ProgressColumn):
         return Text(str(timedelta(seconds=round(elapsed * task.remaining / done))), style="progress.remaining")
 
 
+class LogLines:
+    """How far the work is in lines of text, one per minute at most, where no bar is shown: in a log file."""
+
+    EVERY = 60.0
+    """Seconds between two lines."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._left = TimeLeft()
+        self._next = self.EVERY
+
+    def tell(self, task: Task) -> None:
+        """To be called whenever a unit is finished."""
+        left, elapsed = self._left.render(task), task.elapsed or 0.0
+        if self._console.is_terminal or task.finished or elapsed < self._next:
+            return
+        self._next = elapsed + self.EVERY
+        since = timedelta(seconds=round(elapsed))
+        say(self._console, f"{task.description} {task.completed:.0f}/{task.total:.0f} after {since}, left {left.plain}")
+
+
 def bar(console: Console, *, status: bool = False, slow: bool = False) -> Progress:
     """A bar with counts, elapsed and remaining time.
 

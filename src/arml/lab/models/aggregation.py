@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from arml.lab.data.draws import draw_uniform
 from arml.lab.models.network import Network, Trunk, keep_statistics, promote_to_float32
+from arml.lab.models.pixelwise import Pixelwise, RowConv
 from arml.lab.models.resnet import block_outputs
 
 
@@ -61,7 +62,7 @@ class AggregationUnit(nn.Module):
         super().__init__()
         self.dropout = dropout
         self.halve = nn.Sequential(nn.Conv2d(width, width, 1, stride=2), nn.ReLU()) if halved else nn.Identity()
-        self.join = nn.Sequential(nn.Conv2d(width + channels, 2 * channels, 1), nn.ReLU())
+        self.join = Pixelwise(RowConv(width + channels, 2 * channels), nn.ReLU())
 
     def forward(self, running: Tensor, block: Tensor, generator: torch.Generator | None) -> Tensor:
         """The next running map, with the height and width of the block's output."""

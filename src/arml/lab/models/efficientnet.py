@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from arml.lab.models.network import Trunk
+from arml.lab.models.pixelwise import Pixelwise, RowConv
 from arml.lab.models.weights import read_weights
 
 NUM_FEATURES = 1280
@@ -58,7 +59,7 @@ def efficientnet_lite0(*, bn_momentum: float = 0.01, pretrained: bool = True) ->
         layers[f"stage{number}"] = _make_stage(channels, stage, norm)
         channels = stage.channels
     norm_of_rows = nn.BatchNorm1d(NUM_FEATURES, momentum=bn_momentum, eps=BN_EPS)
-    layers["last"] = Pixelwise(RowConv(channels, NUM_FEATURES), norm_of_rows, nn.ReLU6())
+    layers["last"] = Pixelwise(RowConv(channels, NUM_FEATURES, bias=False), norm_of_rows, nn.ReLU6())
     layers |= {"pool": nn.AdaptiveAvgPool2d(1), "flat": nn.Flatten()}
     trunk = Trunk(layers, NUM_FEATURES, last_layer="last.0")
     if pretrained:
@@ -81,33 +82,6 @@ class SameConv(nn.Conv2d):
             return F.conv2d(x, self.weight, self.bias, self.stride, before, groups=self.groups)
         (top, left), (bottom, right) = before, after
         return super().forward(F.pad(x, [left, right, top, bottom]))
-
-
-class RowConv(nn.Conv2d):
-    """A 1x1 convolution of pixels that are rows, as a matrix product."""
-
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__(inputs, outputs, 1, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Maps [pixels, inputs] to [pixels, outputs]."""
-        return F.linear(x, self.weight.flatten(1))
-
-
-class Pixelwise(nn.Sequential):
-    """Layers for rows, applied to pixels as rows: what they do on maps, in a quarter less time on processors.
-
-    >>> Pixelwise(RowConv(3, 8), nn.BatchNorm1d(8))(torch.zeros(2, 3, 5, 5)).shape
-    torch.Size([2, 8, 5, 5])
-    """
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Maps [B, inputs, H, W] to [B, outputs, H, W]."""
-        pixels = x.permute(0, 2, 3, 1)
-        rows = pixels.flatten(0, 2)
-        for layer in self:
-            rows = layer(rows)
-        return rows.view(*pixels.shape[:3], -1).permute(0, 3, 1, 2)
 
 
 class InvertedBottleneck(nn.Module):

@@ -202,8 +202,9 @@ class Reproduce:
     """Train and show one of the paper's tables or figures by its name.
 
     table1 to table4 (pacs is table4), figure2 to figure4; misleading: PACS with one source whose classes are wrong;
-    tables: every target of many tables as the main one in turn. What will be trained, how long it takes and what
-    differs from the paper is printed first. The same command continues where it was stopped.
+    tables: every target of many tables as the main one in turn; text: descriptions of functions, and what to tell from
+    them. What will be trained, how long it takes and what differs from the paper is printed first. The same command
+    continues where it was stopped.
     """
 
     artefact: Annotated[str, tyro.conf.Positional] = ""

@@ -130,6 +130,7 @@ ORDER = {
         "svhn",
         "table_files",
         "table_columns",
+        "table_text",
         "table_features",
         "table_targets",
         "table",
@@ -142,7 +143,7 @@ ORDER = {
         "_download",
         "fetch",
     ],
-    "arml.lab.models": ["network", "resnet", "weights"],
+    "arml.lab.models": ["network", "resnet", "weights", "pixelwise"],
     "arml.lab.tasks": ["jigsaw"],
     "arml.lab.worlds": [
         "world",
@@ -187,6 +188,7 @@ ORDER = {
     "arml.report": ["titles", "data", "tables", "charts", "commands", "contents", "output"],
     "arml.report.data": [
         "summary",
+        "measure",
         "decision",
         "paper",
         "schema",

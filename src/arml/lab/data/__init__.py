@@ -9,7 +9,7 @@
 - ``cache``: images, decoded or preprocessed once
 - ``domain_set``: images of the same classes from several domains
 - ``digits``, ``mnist5k``: images inside packages; ``cifar10`` (through ``_pickles``), ``svhn``: images in a data folder
-- ``table``, ``yeast``, ``celeba``: examples with several targets
+- ``table``, ``yeast``, ``celeba``: examples with several targets; ``docstrings``: a table of texts inside a package
 - ``digit_domains``, ``pacs``, ``pacs_misleading``: sets of domains
 - ``fetch`` (through ``_registry``, ``_download``): lists, downloads and checks data sets
 """

@@ -8,6 +8,7 @@
 - ``resnet``: ResNet18 with torchvision's names, for faces and domains; ``weights``: loads public weights into it
 - ``efficientnet``: EfficientNet-Lite0 with weights learned on ImageNet
 - ``frozen``: the first layers of a trunk as a fixed function
+- ``pixelwise``: 1x1 convolutions as products of matrices
 - ``ema``: a teacher that follows a network
 - ``aggregation``: modules that combine the outputs of all blocks of a trunk, one per source domain
 """

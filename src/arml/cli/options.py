@@ -156,7 +156,7 @@ class Labels:
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Folders of runs, single runs or record files, at two numbers of labels or more."""
     error: tuple[float, ...] = ()
-    """Test errors in % to reach; none: half-way between the best and the worst result with uniform weights."""
+    """Test errors in % to reach; none: the middle of what uniform weights and the main task alone reach."""
     average_precision: tuple[float, ...] = ()
     """Likewise, average precisions in %, for targets with few positive examples."""
 

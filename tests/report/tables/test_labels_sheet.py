@@ -32,6 +32,21 @@ def test_all_labels_are_named_and_have_no_part_in_the_level(tmp_path):
     assert sheet.rows[0][1].text == f"{5**0.5:.3g}"
 
 
+def test_the_level_is_one_that_the_main_task_alone_reaches_too(tmp_path):
+    """40 to 60 with equal weights and 50 to 70 alone have 50 to 60 in common."""
+    write_shots(tmp_path, "jt", "uniform", {1: 60.0, 5: 40.0})
+    write_shots(tmp_path, "main_only", "uniform", {1: 70.0, 5: 50.0})
+    (found,) = topics(compare(tmp_path))
+    assert middle_level(found) == 55.0
+
+
+def test_where_the_main_task_alone_is_never_as_good_the_level_is_that_of_equal_weights(tmp_path):
+    write_shots(tmp_path, "jt", "uniform", {1: 60.0, 5: 40.0})
+    write_shots(tmp_path, "main_only", "uniform", {1: 90.0, 5: 80.0})
+    (found,) = topics(compare(tmp_path))
+    assert middle_level(found) == 50.0
+
+
 def test_where_nothing_is_on_the_axis_no_number_is_made_up(tmp_path):
     write_shots(tmp_path, "jt", "uniform", {0: 90.0, "all": 10.0})
     (found,) = topics(compare(tmp_path))

@@ -78,9 +78,25 @@ def is_on_axis(labels: float) -> bool:
 
 
 def middle_level(topic: Topic) -> float:
-    """Half-way between the best and worst mean shortfall of lines with equal weights that use labels, or of all."""
-    equal = [line for line in topic.shortfalls if line == topic.reference[line] and uses_labels(line)]
-    found = [(n, summary.mean) for line in equal or topic.shortfalls for n, summary in topic.means(line).items()]
+    """The middle of the results that are reached with equal weights and on the main task alone.
+
+    Equal weights reach everything between the best and the worst mean shortfall of the lines that have them and use
+    labels, or of all lines. If that overlaps with what the main task alone reaches, the middle of the overlap is taken:
+    there both say how many labels they need.
+    """
+    alone = topic.main_only_line()
+    equal = [line for line in topic.shortfalls if line == topic.reference[line] and uses_labels(line) and line != alone]
+    best, worst = _reached(topic, equal or list(topic.shortfalls))
+    if alone is not None:
+        best_alone, worst_alone = _reached(topic, [alone])
+        if max(best, best_alone) < min(worst, worst_alone):
+            best, worst = max(best, best_alone), min(worst, worst_alone)
+    return (best + worst) / 2
+
+
+def _reached(topic: Topic, lines: Sequence[Line]) -> tuple[float, float]:
+    """The best and the worst mean shortfall."""
+    found = [(n, summary.mean) for line in lines for n, summary in topic.means(line).items()]
     # Points without a place on the axis of labels count only if no others were run.
     means = [mean for n, mean in found if is_on_axis(n)] or [mean for _, mean in found]
-    return (min(means) + max(means)) / 2
+    return min(means), max(means)

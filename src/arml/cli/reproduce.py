@@ -77,7 +77,7 @@ def _list(console: Console) -> int:
         counts = ", ".join(f"{scale} {len(artefact.runs(scale, n))} runs" for scale, n in artefact.seeds.items())
         say(console, f"{name:<11} {artefact.title} ({counts})", f"{'':<11} {artefact.question}")
     say(console, f"{TABLES:<11} Tables: every target as the main one in turn; see --tables")
-    say(console, f"{TEXT:<11} Text: which part of SciPy does a description belong to?")
+    say(console, f"{TEXT:<11} Text: parts of SciPy, told by descriptions of their functions")
     return 0
 
 

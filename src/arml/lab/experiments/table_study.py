@@ -133,7 +133,7 @@ def text_study(out: Path) -> Artefact:
     base = replace(cpu("table"), table=str(path), main="part", aux=words)
     table = Table(label_counts=TEXT_LABELS, methods=METHODS)
     return Artefact(
-        "Text: which part of SciPy does a description belong to?",
+        "Text: parts of SciPy, told by descriptions of their functions",
         "Does it help to know which words the rest of the documentation mentions?",
         {"cpu": lambda: [Part(base, table, TEXT_SECONDS)]},
         {"cpu": ("the paper has no texts",)},

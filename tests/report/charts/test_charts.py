@@ -31,9 +31,8 @@ def test_shots_are_shown_against_accuracy_and_labels_against_error(charts):
     assert (alone.x, alone.y) == ([1, 5], [70.5, 74.5])  # errors 29.5 and 25.5
     assert alone.low[0] < 70.5 < alone.high[0]
     assert (labels.y_title, labels.log_x) == ("test error in %", True)
-    assert labels.level == pytest.approx(
-        (18.5 + 15.5) / 2
-    )  # the main task alone: 20.5 to 15.5; equal weights: 18.5 to 13.5
+    # The main task alone reaches 20.5 to 15.5, equal weights 18.5 to 13.5.
+    assert labels.level == pytest.approx((18.5 + 15.5) / 2)
 
 
 def test_scarcity_has_a_panel_for_few_and_for_many(charts):
